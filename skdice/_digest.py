@@ -4,8 +4,7 @@ import dataclasses
 import hashlib
 import os
 import pickle
-from collections.abc import Iterable, Mapping, Set
-from functools import lru_cache
+from collections.abc import Mapping, Set
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -40,42 +39,17 @@ def digest(value: Any) -> str:
     return found
 
 
-def weights_digest(named: Iterable[tuple[str, Any]]) -> str:
-    """Return a digest of named tensors of any type, in any order."""
-    import torch
-
-    return digest(
-        {
-            name: [
-                str(tensor.dtype),
-                tensor.shape,
-                tensor.detach().reshape(-1, 1).view(torch.uint8),
-            ]
-            for name, tensor in named
-        }
-    )
-
-
 def base_model_digest(model: str | os.PathLike[str]) -> str:
     """Return a digest of the files in the directory of a base model; of a hub id the id itself."""
     place = Path(model)
     if not place.is_dir():
         return os.fspath(model)
-    paths = [path for path in place.iterdir() if path.name[0] != "." and path.is_file()]
-    return digest({path.name: _of_file(path) for path in paths if path.suffix not in _NOT_LOADED})
-
-
-def _of_file(path: Path) -> str:
-    status = path.stat()
-    # The time of the last change of status cannot be set back, as that of the content can.
-    return _of_content(path.absolute(), status.st_ino, status.st_size, status.st_ctime_ns)
-
-
-@lru_cache(maxsize=1024)
-def _of_content(path: Path, *stamp: int) -> str:
-    """Return the digest of a file, which is read again only if its stamp has changed."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    files = {}
+    for path in place.iterdir():
+        if path.is_file() and path.name[0] != "." and path.suffix not in _NOT_LOADED:
+            with path.open("rb") as file:
+                files[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return digest(files)
 
 
 def _plain(value: Any) -> Any:
@@ -97,11 +71,11 @@ def _plain(value: Any) -> Any:
         return ["set", *sorted(map(_plain, value), key=ascii)]
     if hasattr(value, "columns"):  # A table.
         return ["table", *([name, _plain(value[name])] for name in value.columns)]
-    if hasattr(value, "tocoo"):  # A sparse matrix.
-        rows = value.tocsr()
-        return ["sparse", *map(_plain, (rows.shape, rows.data, rows.indices, rows.indptr))]
-    if hasattr(value, "detach"):  # A tensor.
-        value = value.detach().cpu().numpy()
+    if hasattr(value, "detach"):  # A tensor; numpy does not have all of its types.
+        import torch
+
+        content = value.detach().cpu().reshape(-1, 1).view(torch.uint8).numpy()
+        return ["tensor", str(value.dtype), tuple(value.shape), content]
     if isinstance(value, np.ndarray) and value.ndim > 1 and not value.dtype.hasobject:
         return np.ascontiguousarray(value)
     for method in ("tolist", "to_list"):  # Arrays, columns and numbers of numpy.

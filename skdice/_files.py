@@ -17,7 +17,6 @@ except ImportError:  # Windows
 T = TypeVar("T")
 # How a file ends that is not complete yet.
 UNFINISHED = ".unfinished"
-_READ_ATTEMPTS = 100
 
 
 def as_path(directory: str | os.PathLike[str], name: str = "directory") -> Path:
@@ -33,7 +32,7 @@ def replacing(directory: Path) -> Iterator[Path]:
 
     It comes in by renaming. If the block raises, or the process is killed in it, everything is as
     before. Those that replace the same directory do it in turn. The path is absolute, and its
-    parent exists. The files are flushed to the disk first, so that a loss of power loses nothing.
+    parent exists.
     """
     place = _beside(directory)
     new = place / "new"
@@ -42,13 +41,9 @@ def replacing(directory: Path) -> Iterator[Path]:
         try:
             new.mkdir(parents=True)
             yield new
-            for path in (*new.iterdir(), new):
-                flush(path)
             if directory.exists():
                 directory.rename(place / "old")
             new.rename(directory)
-            with suppress(OSError):  # The new directory is complete and in place.
-                flush(directory.parent)
         finally:
             _clear(directory)
 
@@ -57,8 +52,8 @@ def replacing(directory: Path) -> Iterator[Path]:
 def replacing_file(path: Path) -> Iterator[Path]:
     """Yield where to write a file that takes the place of another one at the end of the block.
 
-    It is flushed to the disk, gets the permissions of the old file and comes in by renaming. If the
-    block raises, the old file is as it was and nothing is left of the new one.
+    It gets the permissions of the old file and comes in by renaming. If the block raises, the old
+    file is as it was and nothing is left of the new one.
     """
     # The name may be as long as the file system allows: only a part of it is repeated.
     new = path.with_name(f".{path.name[:40]}.{uuid4().hex[:12]}{UNFINISHED}")
@@ -66,22 +61,17 @@ def replacing_file(path: Path) -> Iterator[Path]:
         yield new
         if path.exists():
             shutil.copymode(path, new)
-        flush(new)
         new.replace(path)
     finally:
         new.unlink(missing_ok=True)
 
 
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Replace a file as a whole or leave it as it was; a pipe or device gets the bytes directly."""
-    place = Path(path)
-    # /dev/stdout may be a regular file: replaced, the open stream would write to a deleted file.
-    is_device = str(path).startswith(("/dev/", "/proc/"))
-    is_stream = is_device or (place.exists() and not place.is_file())
-    if is_stream:
+    """Replace a file as a whole or leave it as it was; a pipe gets the bytes directly."""
+    place = as_path(path, "path")
+    if place.exists() and not place.is_file():
         place.write_bytes(data)
     else:
-        place = as_path(path, "path")
         with explained(place, "The file"), replacing_file(place) as new:
             new.write_bytes(data)
 
@@ -97,9 +87,9 @@ def read_one_version(directory: Path, read: Callable[[Path], T]) -> T:
     """Return what ``read`` makes of a directory, all of it from one version.
 
     It gets the path where the content is, and reads again if the directory was replaced meanwhile:
-    what it raised then does not count. A ValueError says that others write there without end.
+    what it raised then does not count.
     """
-    for _ in range(_READ_ATTEMPTS):
+    while True:
         before = _version(directory)
         try:
             result = read(current(directory))
@@ -109,10 +99,6 @@ def read_one_version(directory: Path, read: Callable[[Path], T]) -> T:
         else:
             if _version(directory) == before:
                 return result
-    raise ValueError(
-        f"The directory {str(directory)!r} changed whenever it was read: another process writes "
-        f"there. Load it when that one has ended, or load a copy."
-    )
 
 
 @contextmanager
@@ -134,17 +120,6 @@ def explained(directory: Path, what: str) -> Iterator[None]:
         ) from error
 
 
-def flush(path: Path) -> None:
-    """Have the disk keep a file, or the names in a directory."""
-    if path.is_dir() and os.name != "posix":
-        return
-    descriptor = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _version(directory: Path) -> tuple[Path, int, int] | None:
     """Return a value that changes when a directory is replaced or gets other files."""
     place = current(directory)
@@ -161,18 +136,16 @@ def _beside(directory: Path) -> Path:
 
 @contextmanager
 def _alone_in(parent: Path) -> Iterator[None]:
-    """Hold a lock on a directory; the system releases it when the process ends."""
+    """Hold a lock on a directory, where the file system has locks."""
     if fcntl is None:
         yield
         return
     lock = os.open(parent, os.O_RDONLY)
     try:
-        with suppress(OSError):  # Some network file systems have no locks.
+        with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
     finally:
-        with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_UN)  # A fork may have the descriptor as well.
         os.close(lock)
 
 

@@ -220,8 +220,8 @@ def check_sample_weight(sample_weight: Any, n_texts: int) -> np.ndarray | None:
             weight = np.asarray(indexable_rows(sample_weight), dtype=np.float32)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(
-            f"sample_weight must be an array-like of shape ({n_texts},), one number per row of X; "
-            f"got {describe(sample_weight)}, of which numpy says: {error}."
+            f"sample_weight must have one number per row of X; got {describe(sample_weight)}, of "
+            f"which numpy says: {error}."
         ) from error
     if weight.shape != (n_texts,):
         raise ValueError(
@@ -279,17 +279,13 @@ def list_items(value: Any) -> list[Any] | None:
     is_frame = isinstance(value, pd.DataFrame) or hasattr(value, "to_pandas")
     if is_other or (is_frame and is_table(value)):
         return None
-    try:
-        if not isinstance(value, np.ndarray):
-            for method in ("to_list", "tolist"):
-                if hasattr(value, method):
-                    items = getattr(value, method)()
-                    return items if isinstance(items, list) else None
-            if hasattr(value, "to_pandas"):
-                return list_items(value.to_pandas())
-        return list(value) if hasattr(value, "__len__") else None
-    except TypeError:  # A 0-d array has a length that fails.
-        return None
+    for method in ("to_list", "tolist"):
+        if hasattr(value, method):
+            items = getattr(value, method)()
+            return items if isinstance(items, list) else None  # A 0-d array gives its value.
+    if hasattr(value, "to_pandas"):
+        return list_items(value.to_pandas())
+    return list(value) if hasattr(value, "__len__") else None
 
 
 def describe(value: Any) -> str:

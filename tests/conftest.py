@@ -12,7 +12,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import pytest
 import torch
 
-from skdice._digest import weights_digest
+from skdice._digest import digest
 from skdice.io import _onnx
 
 from .tiny_models import BUILDERS, build_bert
@@ -57,7 +57,7 @@ def traced_once():
     trace = _onnx.trace
 
     def trace_once(graph, *args):
-        key = (weights_digest(graph.state_dict().items()), tuple(graph.outputs))
+        key = digest([graph.state_dict(), tuple(graph.outputs)])
         if key not in programs:
             programs[key] = trace(graph, *args)
         return programs[key]

@@ -35,21 +35,3 @@ def test_all_parts_run_on_a_cpu(has_profiler, tmp_path, monkeypatch, capsys):
     assert ("no profiler here" in printed) is not has_profiler
     steps = found[found["part"] == "waits, batch 2"]
     assert (steps["contender"] == ["skdice", "skdice, dice, chain", "bare loop"]).all()
-
-
-@pytest.mark.parametrize(
-    "asked, seen, expected",
-    [
-        ("cuda", None, ("cuda", "0")),
-        ("cuda:1", None, ("cuda", "1")),
-        ("cuda:1", "4,7", ("cuda", "7")),
-        ("cuda:2", "4,7", ("cuda", "")),
-        ("cpu", "4,7", ("cpu", "4,7")),
-    ],
-)
-def test_only_the_asked_gpu_is_seen(asked, seen, expected, monkeypatch):
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    if seen is not None:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
-    called = device.choose_gpu(asked)
-    assert (called, device.os.environ["CUDA_VISIBLE_DEVICES"]) == expected

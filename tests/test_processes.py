@@ -8,17 +8,15 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-import torch
-from joblib import Parallel, cpu_count, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 
-from skdice import DicePairClassifier, DiceTokenTagger
+from skdice import DicePairClassifier
 from skdice.model_selection import compare_losses
 
-from .corpora import easy_corpus, easy_pairs
+from .corpora import easy_pairs
 from .model_selection.searched import X, Y, make_search, trials_of
 
 FAST = {
@@ -38,23 +36,10 @@ def test_cross_validation(tiny_bert):
     np.testing.assert_array_equal(cross_val_score(estimator, X, y, cv=2, n_jobs=2), one)
 
 
-def test_grid_search(tiny_bert):
-    grid = [{"loss": ["ce"]}, {"loss": ["dsc"], "gamma": [0.5, 1.0]}]
-    search = GridSearchCV(DiceTokenTagger(tiny_bert, **FAST), grid, cv=2, n_jobs=2)
-    search.fit(*easy_corpus(24))
-    assert search.best_params_ in search.cv_results_["params"]
-    assert len(search.cv_results_["params"]) == 3
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
-def test_they_share_the_cores():
-    threads = Parallel(n_jobs=2)(delayed(torch.get_num_threads)() for _ in range(2))
-    assert max(threads) <= max(1, cpu_count() // 2)
-
-
-def test_search():
+def test_search(tmp_path):
     X, y = make_classification(60, random_state=0)
     search = make_search(
+        tmp_path / "study.journal",
         estimator=LogisticRegression(),
         space=lambda trial: {"C": trial.suggest_float("C", 0.01, 10, log=True)},
         n_jobs=2,

@@ -3,12 +3,8 @@
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
-
-# Of each row a list of predictions, each with the values of its columns.
-Predictions: TypeAlias = list[list[tuple[Any, ...]]]
+from typing import Any, NamedTuple
 
 
 class Task(NamedTuple):
@@ -96,8 +92,19 @@ def run_predict(arguments: argparse.Namespace) -> None:
     from tqdm import tqdm
 
     estimator, task = _load(arguments)
-    columns, predict = _make_predictor(arguments, estimator, task)
-    predict([], 0)  # An option that is not allowed is an error before anything is read.
+    options = _given(arguments, "threshold", "splitter")
+    if hasattr(estimator, "predict_entities"):
+        score = ["score"] if _finds_entities(estimator, options) else []
+        columns = ["start", "end", "label", *score, "text"]
+    elif options:
+        raise ValueError(
+            f"--{next(iter(options))} is an option of taggers; {arguments.model} holds a "
+            f"{type(estimator).__name__}."
+        )
+    else:
+        columns = ["answer"] if task == "questions" else ["label", "score"]
+    # An option that is not allowed is an error before anything is read.
+    _predict(estimator, task, options, [], 0)
     is_data = _is_data(arguments, task)
     unit = TASKS[task].row if is_data else "line"
     columns = [unit, *columns]
@@ -107,9 +114,10 @@ def run_predict(arguments: argparse.Namespace) -> None:
     is_hidden = arguments.quiet or sys.stdout.isatty() or not sys.stderr.isatty()
     with tqdm(unit=unit, disable=is_hidden) as bar:
         for rows in blocks:
+            predicted = _predict(estimator, task, options, rows, n_rows)
             found = [
                 (number, *prediction)
-                for number, predictions in enumerate(predict(rows, n_rows), start=n_rows + 1)
+                for number, predictions in enumerate(predicted, start=n_rows + 1)
                 for prediction in predictions
             ]
             if found:
@@ -149,60 +157,48 @@ def _read_rows(arguments: argparse.Namespace, task: str, is_data: bool) -> Itera
     return iterate_lines(sys.stdin.buffer, "standard input")
 
 
-def _make_predictor(arguments: argparse.Namespace, estimator: Any, task: str) -> tuple[Any, Any]:
-    """Return the columns of predictions, and what makes them of rows, of which so many are done."""
-    options = _given(arguments, "threshold", "splitter")
-    if hasattr(estimator, "predict_entities"):
-        has_entities = estimator.scheme_ is not None or "threshold" in options
-        columns = ("start", "end", "label", *["score"] * has_entities, "text")
-        return columns, partial(_find_entities if has_entities else _tag_words, estimator, options)
-    if options:
-        raise ValueError(
-            f"--{next(iter(options))} is an option of taggers; {arguments.model} holds a "
-            f"{type(estimator).__name__}."
-        )
-    columns = ("answer",) if task == "questions" else ("label", "score")
-    return columns, partial(_predict_rows, estimator, task)
-
-
-def _find_entities(
-    tagger: Any, options: dict[str, Any], rows: Sequence[Any], n_done: int
-) -> Predictions:
-    """Return the entities of texts, in characters, or of sentences, in words."""
-    if rows and isinstance(rows[0], str):
-        found = tagger.predict_entities(rows, **options)
-    else:
-        found = tagger.predict_spans(rows, options.get("threshold"))
-    return [
-        [(*entity, _part(row, entity.start, entity.end)) for entity in entities]
-        for row, entities in zip(rows, found)
-    ]
-
-
-def _tag_words(
-    tagger: Any, options: dict[str, Any], rows: Sequence[Any], n_done: int
-) -> Predictions:
-    """Return the tag of each word of texts, or of sentences."""
-    from ..text import checked_split, find_splitter
-
+def _predict(
+    estimator: Any, task: str, options: dict[str, Any], rows: Sequence[Any], n_done: int
+) -> list[list[tuple[Any, ...]]]:
+    """Return a list of predictions for each row: lines, of which so many are done, or data."""
+    if not hasattr(estimator, "predict_entities"):
+        return _predict_rows(estimator, task, rows, n_done)
+    are_lines = bool(rows) and isinstance(rows[0], str)
+    if _finds_entities(estimator, options):
+        if are_lines:
+            found = estimator.predict_entities(rows, **options)
+        else:
+            found = estimator.predict_spans(rows, options.get("threshold"))
+        return [
+            [(*entity, _part(row, entity.start, entity.end)) for entity in entities]
+            for row, entities in zip(rows, found)
+        ]
     places = [[(i, i + 1) for i in range(len(row))] for row in rows]
-    if rows and isinstance(rows[0], str):
-        split = find_splitter("--splitter", options.get("splitter", tagger.splitter_))
+    if are_lines:
+        from ..text import checked_split, find_splitter
+
+        split = find_splitter("--splitter", options.get("splitter", estimator.splitter_))
         places = [checked_split(split, text, i) for i, text in enumerate(rows, start=n_done + 1)]
     words = [[_part(row, *place) for place in inside] for row, inside in zip(rows, places)]
     return [
         [(*place, tag, word) for place, tag, word in zip(*row)]
-        for row in zip(places, tagger.predict(words), words)
+        for row in zip(places, estimator.predict(words), words)
     ]
+
+
+def _finds_entities(tagger: Any, options: dict[str, Any]) -> bool:
+    """Whether predictions are entities, not the tag of each word."""
+    return tagger.scheme_ is not None or "threshold" in options
 
 
 def _part(row: str | list[str], start: int, end: int) -> str:
     """Return a part of a text, or words of a sentence as a text."""
-    part = row[start:end]
-    return part if isinstance(part, str) else " ".join(part)
+    return row[start:end] if isinstance(row, str) else " ".join(row[start:end])
 
 
-def _predict_rows(estimator: Any, task: str, rows: Sequence[Any], n_done: int) -> Predictions:
+def _predict_rows(
+    estimator: Any, task: str, rows: Sequence[Any], n_done: int
+) -> list[list[tuple[Any, ...]]]:
     """Return the labels with scores, or the answer, of each row; two texts have a TAB between."""
     if task in _TWO_TEXTS and rows and isinstance(rows[0], str):
         lines, rows = rows, [tuple(line.split("\t")) for line in rows]
@@ -299,5 +295,3 @@ def _write_table(table: Any, form: str, has_header: bool = True) -> None:
     elif form == "tsv":
         options = {"sep": "\t", "float_format": "%.6g", "lineterminator": "\n"}
         table.to_csv(sys.stdout, **options, index=False, header=has_header)
-    elif form == "markdown":
-        print(table.to_markdown(index=False, floatfmt=".2f", intfmt=","))

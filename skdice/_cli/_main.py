@@ -19,14 +19,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command, by default with the arguments of the process, and return its status.
 
     It is 2 if the input is not allowed, with the reason on stderr. What reading and checking raise
-    (ValueError, OSError, ImportError) is about the input, unless ``--traceback`` is given; any
-    other error is a bug and keeps its traceback.
+    (ValueError, OSError, ImportError) is about the input; any other error is a bug and keeps its
+    traceback.
     """
-    has_traceback = False
     try:
         try:
             arguments = make_parser().parse_args(argv)
-            has_traceback = arguments.traceback
             if hasattr(sys.stdout, "reconfigure"):
                 sys.stdout.reconfigure(encoding="utf-8", newline="\n")
             with warnings.catch_warnings():
@@ -43,8 +41,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("skdice: interrupted", file=sys.stderr)
         return _SIGINT_STATUS
     except (OSError, ValueError, ImportError) as error:
-        if has_traceback:
-            raise
         lines = "\n  ".join([str(error), *getattr(error, "__notes__", ())])
         print(f"skdice: error: {lines}", file=sys.stderr)
         return 2
@@ -75,10 +71,9 @@ def make_parser() -> argparse.ArgumentParser:
             # What is not given is not passed on: the defaults are those of Python.
             argument_default=argparse.SUPPRESS,
         )
-        command.set_defaults(run=run, quiet=False, traceback=False, task=None, read=[])
+        command.set_defaults(run=run, quiet=False, task=None, read=[])
         add: Callable[..., Any] = command.add_argument
         add("-q", "--quiet", action="store_true", help="neither progress nor notes")
-        add("--traceback", action="store_true", help="show where an error comes from")
         text = f"of the result; json is one object a line (default: {formats[0]})"
         add("--format", choices=formats, default=formats[0], help=text)
         return add
@@ -97,7 +92,7 @@ def make_parser() -> argparse.ArgumentParser:
         add("--set", metavar="NAME=VALUE", help=text, **options)
 
     summary = "count negatives and positives by class"
-    add = start(run_report, summary, "skdice report train.conll", "tsv", "json", "markdown")
+    add = start(run_report, summary, "skdice report train.conll", "tsv", "json")
     add("data", metavar="DATA", help=DATA)
     add_task(add)
 
@@ -129,8 +124,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_parameters(add)
 
     summary = "score a saved estimator on labelled rows, class by class"
-    example = "skdice score tagger test.conll"
-    add = start(run_score, summary, example, "tsv", "json", "markdown")
+    add = start(run_score, summary, "skdice score tagger test.conll", "tsv", "json")
     add("model", metavar="MODEL", help=_MODEL)
     add("data", metavar="DATA", help=DATA)
     add("--device", help=_DEVICE)

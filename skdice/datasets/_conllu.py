@@ -8,8 +8,6 @@ from .._inputs import check_tags, check_token_lists
 from .._parameters import check_option
 from ._text_files import FilePath, count_columns, file_error, read_lines, shorten
 
-# The package conllu has no numbers of lines, cuts words at two spaces and takes short lines and IDs
-# in any order; it also needs four times as long.
 _COLUMNS = {"upos": 3, "xpos": 4}
 
 
@@ -40,66 +38,45 @@ def read_conllu(path: FilePath, *, tag: str = "upos") -> tuple[list[list[str]], 
         lines before or its word has no tag (``_``). Errors name the file and the line.
     """
     check_option("read_conllu", "tag", tag, _COLUMNS)
-    X: list[list[str]] = []
-    y: list[list[str]] = []
-    words: list[str] = []
-    tags: list[str] = []
-    last = 0  # word of the multi-word tokens so far
+    X: list[list[str]] = [[]]
+    y: list[list[str]] = [[]]
     lines = read_lines(path)
-    # An empty line after the last one ends the last sentence, whether the file has it or not.
-    for number, line in enumerate([*lines, ""], start=1):
-        try:
-            if not line.strip(" \t"):
-                if last > len(words):
-                    raise ValueError(
-                        f"the sentence ends with the word {len(words)}, inside a multi-word token "
-                        f"that goes to the word {last}."
-                    )
-                if words:
-                    X.append(words)
-                    y.append(tags)
-                words, tags, last = [], [], 0
-            elif not line.startswith("#"):
-                fields = line.split("\t")
-                if len(fields) != 10:
-                    raise ValueError(count_columns(fields, line, "\t", "10"))
-                node, word, value = fields[0], fields[1], fields[_COLUMNS[tag]]
-                if node == str(len(words) + 1):
-                    if not word:
-                        raise ValueError("the word (column 2) is empty.")
-                    if value in ("", "_"):
-                        other = "xpos" if tag == "upos" else "upos"
-                        raise ValueError(
-                            f"the word {shorten(word)} has no {tag} tag (column "
-                            f"{_COLUMNS[tag] + 1} is {value!r}); perhaps the file has {other} "
-                            f"tags: tag={other!r}."
-                        )
-                    # Words and tags recur: one object for each saves most of the memory.
-                    words.append(sys.intern(word))
-                    tags.append(sys.intern(value))
-                else:
-                    last = _find_last_covered(node, len(words), last)
-        except ValueError as error:
-            raise file_error(path, min(number, len(lines)), str(error)) from None
-    if not X:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip(" \t"):
+            if X[-1]:
+                X.append([])
+                y.append([])
+            continue
+        if line.startswith("#"):
+            continue
+        fields = line.split("\t")
+        if len(fields) != 10:
+            raise file_error(path, number, count_columns(fields, line, "\t", "10"))
+        node, word, value = fields[0], fields[1], fields[_COLUMNS[tag]]
+        if re.fullmatch(r"\d+[-.]\d+", node):  # A multi-word token or an empty node.
+            continue
+        problem = ""
+        if node != str(len(X[-1]) + 1):
+            hint = " Is the empty line before the sentence missing?" if node == "1" else ""
+            problem = f"got the ID {shorten(node)}, expected the word {len(X[-1]) + 1}.{hint}"
+        elif not word:
+            problem = "the word (column 2) is empty."
+        elif value in ("", "_"):
+            other = "xpos" if tag == "upos" else "upos"
+            problem = (
+                f"the word {shorten(word)} has no {tag} tag (column {_COLUMNS[tag] + 1} is "
+                f"{value!r}); perhaps the file has {other} tags: tag={other!r}."
+            )
+        if problem:
+            raise file_error(path, number, problem)
+        # Words and tags recur: one object for each saves most of the memory.
+        X[-1].append(sys.intern(word))
+        y[-1].append(sys.intern(value))
+    if not X[0]:
         problem = "the file ends without any sentence. Expected lines of 10 columns (CoNLL-U)."
-        raise file_error(path, len(lines), problem)
-    return X, y
-
-
-def _find_last_covered(node: str, n_words: int, last: int) -> int:
-    """Return the last word that multi-word tokens cover, `last` before, after another node."""
-    following = n_words + 1
-    multi_word = re.fullmatch(rf"{following}-([1-9][0-9]*)", node)
-    if multi_word and last < following <= int(multi_word[1]):
-        return int(multi_word[1])
-    if re.fullmatch(rf"{n_words}\.[1-9][0-9]*", node):
-        return last
-    hint = " Is the empty line before the sentence missing?" if node == "1" else ""
-    raise ValueError(
-        f"got the ID {shorten(node)}, expected the word {following}, one multi-word token that "
-        f"starts with it, or an empty node after the word before ({n_words}.1).{hint}"
-    )
+        raise file_error(path, max(len(lines), 1), problem)
+    n = len(X) if X[-1] else len(X) - 1
+    return X[:n], y[:n]
 
 
 def split_into_characters(

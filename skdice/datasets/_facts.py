@@ -8,36 +8,25 @@ from typing import NamedTuple
 from ._language import THINGS, make_language
 
 # Of each frame: how a fact is told; what can be asked for, and how; the verbs in present and past,
-# some with one more way to tell it. A and B are persons, C and D companies, P is a place, W counted
-# things and T a year. No two verbs mean the same, and none follows from another.
+# some with one more way to tell it. A and B are persons, P is a place, W stands for counted things
+# and T for a year. No two verbs mean the same, and none follows from another.
 _FRAMES = """
 A VERBED B | B was VERBED by A
 A Who VERBED B | B Whom did A VERB | T When did A VERB B
 thank thanked A said thank you to B | defeat defeated B lost to A | teach taught B learned from A
 phone phoned B got a call from A | invite invited B was a guest of A | interview interviewed
+greet greeted | help helped | warn warned B got a warning from A | visit visited | praise praised
 
 A VERBED W to B | W were VERBED to B by A
 A Who VERBED W to B | W What did A VERB to B | B To whom did A VERB W | T When did A VERB W to B
 sell sold B bought W from A | lend lent B borrowed W from A | rent rented B hired W from A
-mail mailed B got W from A by mail | donate donated | return returned
+mail mailed B got W from A by mail | donate donated
 
 A VERBED W in P | W were VERBED in P by A
 A Who VERBED W in P | W What did A VERB in P | P Where did A VERB W | T When did A VERB W in P
-lose lost | find found | repair repaired | burn burned | paint painted | count counted
-
-A VERBED P | P was VERBED by A
-A Who VERBED P | P Which place did A VERB | T When did A VERB P
-leave left A went away from P | describe described | govern governed | map mapped
-film filmed A made a film about P | defend defended
-
-C VERBED D | D was VERBED by C
-C Which company VERBED D | D Which company did C VERB | T When did C VERB D
-acquire acquired C took over D | sue sued C took D to court | warn warned D got a warning from C
-outbid outbid | copy copied | fund funded D got money from C
+lose lost | find found | repair repaired | burn burned | paint painted
 """
-_KINDS = {"A": "person", "B": "person", "C": "company", "D": "company", "P": "place"}
-_SLOT = re.compile(r"\b[A-DPWT]\b")
-NUMBERS = {"2": "two", "3": "three", "5": "five", "7": "seven", "9": "nine", "12": "twelve"}
+_SLOT = re.compile(r"\b[ABPWT]\b")
 
 
 class Relation(NamedTuple):
@@ -71,9 +60,8 @@ class Fact(NamedTuple):
     relation: Relation
     values: dict[str, str]  # what stands for the slots A to W, and the year T
 
-    def tell(self, words: str | None = None) -> str:
-        """Fill in the slots of a wording, by default the plainest one."""
-        words = self.relation.wordings[0] if words is None else words
+    def tell(self, words: str) -> str:
+        """Fill in the slots of a wording or a question."""
         return _SLOT.sub(lambda match: self.values[match[0]], words)
 
 
@@ -81,13 +69,10 @@ Names = Mapping[str, list[str]]
 
 
 def list_names() -> Names:
-    """Return names of persons, places and companies, none of which is a part of another one."""
-    person, place, company = make_language(3, 0)
-    return {
-        "person": [f"{first} {last}" for first in person.prefixes for last in person.names],
-        "place": place.names,
-        "company": [f"{name} {last}" for name in company.names for last in company.suffixes],
-    }
+    """Return what may stand in the slots of names; none is a part of another one."""
+    person, place = make_language(2, 0)
+    persons = [f"{first} {last}" for first in person.first for last in person.names]
+    return {"A": persons, "B": persons, "P": place.names}
 
 
 def draw_fact(
@@ -97,9 +82,9 @@ def draw_fact(
     values = {"T": str(rng.randrange(1850, 2025)), **(given or {})}
     for slot in _SLOT.findall(relation.wordings[0]):
         if slot == "W":
-            values.setdefault("W", f"{rng.choice(list(NUMBERS))} {rng.choice(THINGS)}s")
+            values.setdefault("W", f"{rng.randrange(2, 13)} {rng.choice(THINGS)}s")
         while slot not in values:
-            name = rng.choice(names[_KINDS[slot]])
+            name = rng.choice(names[slot])
             if name not in values.values():
                 values[slot] = name
     return Fact(relation, values)

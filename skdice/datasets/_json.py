@@ -18,7 +18,6 @@ _KINDS: dict[type, str] = {
     int: "an integer",
     bool: "true or false",
 }
-_SPACE = " \t\n"
 
 
 def read_tagged_json(
@@ -95,38 +94,35 @@ def read_labeled_json(
 def read_objects(path: FilePath) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yield row, place (for errors) and value of the objects of a JSON list, or of JSON lines.
 
-    Objects may also stand in several lines each without a list around them.
+    A file may also be a single object.
     """
     # Strings of JSON have no line ends in them, and between values all kinds are the same.
     text = LINE_END.sub("\n", read_text(path))
-    position = _skip_space(text, 0)
-    is_list = text.startswith("[", position)
-    position = _skip_space(text, position + is_list)
-    row, line, counted = 0, 1, 0
-    while not text.startswith("]", position) if is_list else position < len(text):
-        if is_list and row > 0:
-            if not text.startswith(",", position):
-                problem = "',' or ']' is expected after an object of the list"
-                raise _make_error(path, text, position, problem)
-            position = _skip_space(text, position + 1)
-        line += text.count("\n", counted, position)
-        counted = position
-        place = f"{os.fspath(path)}, line {line}, row {row}"
-        try:
-            value, end = json.JSONDecoder().raw_decode(text, position)
-        except (ValueError, RecursionError) as error:  # Also of numbers of thousands of digits.
-            at = getattr(error, "pos", position)
-            reason = f"is not JSON ({getattr(error, 'msg', error)})"
-            problem = f"row {row}, which begins in line {line}, {reason}"
-            raise _make_error(path, text, at, problem) from error
-        position = _skip_space(text, end)
+    if not text.strip():
+        return
+    try:
+        content = json.loads(text)
+        rows = content if isinstance(content, list) else [content]
+        places = [os.fspath(path)] * len(rows)
+    except (ValueError, RecursionError) as error:  # Also of numbers of thousands of digits.
+        if getattr(error, "msg", "") != "Extra data":
+            line = getattr(error, "lineno", 1)
+            raise file_error(path, line, f"is not JSON ({error}).") from error
+        lines = [(i, line) for i, line in enumerate(text.split("\n"), start=1) if line.strip()]
+        rows = [_parse(path, i, line) for i, line in lines]
+        places = [f"{os.fspath(path)}, line {i}" for i, _ in lines]
+    for row, (place, value) in enumerate(zip(places, rows)):
+        place = f"{place}, row {row}"
         if type(value) is not dict:
             raise make_kind_error(place, value, dict)
         yield row, place, value
-        row += 1
-    if position + is_list < len(text.rstrip(_SPACE)):
-        position = _skip_space(text, position + 1)
-        raise _make_error(path, text, position, "nothing is expected after the list")
+
+
+def _parse(path: FilePath, number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise file_error(path, number, f"is not JSON ({error}). Got {shorten(line)}.") from error
 
 
 def get_field(place: str, value: Any, key: str, *kinds: type) -> Any:
@@ -167,16 +163,3 @@ def write_objects(path: FilePath, objects: Iterable[dict[str, Any]], *, as_list:
     lines = [json.dumps(value, ensure_ascii=False) for value in objects]
     content = "[\n" + ",\n".join(lines) + "\n]\n" if as_list else "".join(f"{s}\n" for s in lines)
     write_text(path, content)
-
-
-def _skip_space(text: str, position: int) -> int:
-    while text[position : position + 1] in _SPACE and position < len(text):
-        position += 1
-    return position
-
-
-def _make_error(path: FilePath, text: str, position: int, problem: str) -> ValueError:
-    line = text.count("\n", 0, position) + 1
-    column = position - text.rfind("\n", 0, position)
-    got = shorten(text[position : position + 80].split("\n")[0])
-    return ValueError(f"{os.fspath(path)}, line {line}, column {column}: {problem}. Got {got}.")

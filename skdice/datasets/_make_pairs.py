@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from .._parameters import check_number
 from .._random_state import RandomState, make_rng
-from ._facts import NUMBERS, RELATIONS, Fact, Names, draw_fact, list_names
+from ._facts import RELATIONS, Fact, Names, draw_fact, list_names
 
 
 def make_pairs(
@@ -20,16 +20,16 @@ def make_pairs(
     r"""Generate pairs of English-like sentences, of which some say the same.
 
     The sentences of a positive pair say the same in other words: in active and passive, or from
-    either side (``"Anna sold 9 lamps to Peter."``, ``"Peter bought nine lamps from Anna."``). In a
+    either side (``"Anna sold 9 lamps to Peter."``, ``"Peter bought 9 lamps from Anna."``). In a
     hard negative pair the second sentence is such another wording, too, but the two names are
     swapped in it, or one name, thing, place or verb is another one; the other negative pairs are
-    about others. Swapped names are more than a small encoder learns from a thousand pairs.
+    about something else. Swapped names are more than a small encoder learns from a thousand pairs.
 
     Parameters
     ----------
     n_samples : int, default=100
     positive_share : float, default=0.2
-        Share of the paraphrases, ``round(positive_share * n_samples)``, between 0 and 1.
+        Share of the paraphrases, between 0 and 1. There is one pair of each class at least.
     hard_share : float, default=0.8
         Share of the negative pairs that are hard, on average.
     random_state : int, RandomState, Generator or None, default=None
@@ -51,61 +51,42 @@ def make_pairs(
     check_number("make_pairs", "n_samples", n_samples, low=2, integer=True)
     check_number("make_pairs", "positive_share", positive_share, low=0, high=1, closed="neither")
     check_number("make_pairs", "hard_share", hard_share, low=0, high=1, closed="both")
-    n_positive = round(float(positive_share) * int(n_samples))
-    if not 1 <= n_positive < n_samples:
-        raise ValueError(
-            f"make_pairs needs at least one pair of each class; {positive_share=} of {n_samples=} "
-            f"makes {n_positive} positive and {n_samples - n_positive} negative pairs."
-        )
+    n_positive = min(max(1, round(float(positive_share) * int(n_samples))), int(n_samples) - 1)
     rng = make_rng(random_state, "make_pairs")
     names = list_names()
     rows: dict[frozenset[str], tuple[tuple[str, str], int]] = {}
     while len(rows) < n_samples:
         label = int(len(rows) < n_positive)
         fact = other = draw_fact(rng, names, rng.choice(RELATIONS))
-        if label == 0:
-            is_hard = rng.random() < hard_share
-            other = _change(rng, names, fact) if is_hard else _draw_unlike(rng, names, fact)
-        first, second = rng.sample(range(min(len(f.relation.wordings) for f in (fact, other))), 2)
-        pair = _write(rng, fact, first), _write(rng, other, second)
+        if label == 0 and rng.random() < hard_share:
+            other = _change(rng, names, fact)
+        elif label == 0:
+            unlike = [one for one in RELATIONS if one.frame != fact.relation.frame]
+            other = draw_fact(rng, names, rng.choice(unlike))
+        n_wordings = min(len(fact.relation.wordings), len(other.relation.wordings))
+        first, second = rng.sample(range(n_wordings), 2)
+        pair = _write(fact, first), _write(other, second)
         rows.setdefault(frozenset(pair), (pair, label))
     shuffled = list(rows.values())
     rng.shuffle(shuffled)
     return [pair for pair, _ in shuffled], np.array([label for _, label in shuffled])
 
 
-def _draw_unlike(rng: random.Random, names: Names, fact: Fact) -> Fact:
-    """Draw a fact of another frame about others."""
-    while True:
-        other = draw_fact(rng, names, rng.choice(RELATIONS))
-        is_apart = set(fact.values.values()).isdisjoint(other.values.values())
-        if other.relation.frame != fact.relation.frame and is_apart:
-            return other
-
-
 def _change(rng: random.Random, names: Names, fact: Fact) -> Fact:
     """Swap the two names that a fact tells, or change one thing or the verb."""
-    values = fact.values
-    subjects = [slot for slot in "ABCD" if slot in values]
-    if len(subjects) == 2 and rng.random() < 0.5:
-        a, b = subjects
-        return Fact(fact.relation, {**values, a: values[b], b: values[a]})
-    frame = [one for one in RELATIONS if one.frame == fact.relation.frame]
-    other = draw_fact(rng, names, rng.choice([one for one in frame if one != fact.relation]))
+    relation, values = fact
+    if "B" in values and rng.random() < 0.5:
+        return Fact(relation, {**values, "A": values["B"], "B": values["A"]})
     part = rng.choice(["verb", *(slot for slot in values if slot != "T")])
     if part == "verb":
-        return Fact(other.relation, values)
-    if other.values[part] in values.values():
-        return _change(rng, names, fact)
-    return Fact(fact.relation, {**values, part: other.values[part]})
+        same_frame = [one for one in RELATIONS if one.frame == relation.frame and one != relation]
+        return Fact(rng.choice(same_frame), values)
+    kept = {slot: value for slot, value in values.items() if slot != part}
+    while (other := draw_fact(rng, names, relation, kept)) == fact:
+        pass
+    return other
 
 
-def _write(rng: random.Random, fact: Fact, wording: int) -> str:
-    """Write a sentence, with a number of things in digits or, at its beginning, in words."""
-    told = fact.relation.wordings[wording]
-    values = dict(fact.values)
-    if "W" in values and (rng.random() < 0.5 or told[0] == "W"):
-        number, things = values["W"].split()
-        values["W"] = f"{NUMBERS[number]} {things}"
-    sentence = Fact(fact.relation, values).tell(told)
+def _write(fact: Fact, wording: int) -> str:
+    sentence = fact.tell(fact.relation.wordings[wording])
     return f"{sentence[0].upper()}{sentence[1:]}."

@@ -5,7 +5,9 @@ import lzma
 import os
 import re
 import zlib
+from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
+from io import IncrementalNewlineDecoder
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,7 +27,7 @@ def file_error(path: FilePath, line: int, problem: str) -> ValueError:
 
 def lone_cr_error(path: FilePath, line: int) -> ValueError:
     """Make the error that a carriage return of a file may end a line or be text."""
-    problem = "a carriage return (CR) stands in the line without a line feed (LF) behind it"
+    problem = "a carriage return (CR) stands without a line feed (LF) behind it"
     allowed = "Lines must end in LF or CRLF, or all of them in CR. Replace it by a LF or a space"
     return file_error(path, line, f"{problem}. {allowed}.")
 
@@ -89,45 +91,33 @@ def split_lines(path: FilePath, text: str) -> list[str]:
     if not lines[-1]:
         lines.pop()
     if "\r" in text:
-        lines = [_without_cr(path, number, line) for number, line in enumerate(lines, start=1)]
+        lines = [line.removesuffix("\r") for line in lines]
+        for number, line in enumerate(lines, start=1):
+            if "\r" in line:
+                raise lone_cr_error(path, number)
     return lines
 
 
 def iterate_lines(stream: Any, name: str) -> Iterator[list[str]]:
     """Yield the lines of a stream of bytes in UTF-8, as many at a time as are there.
 
-    They end as those of :func:`split_lines`. The lines before one that is wrong are yielded first.
+    They end as those of :func:`split_lines`.
     """
-    end, rest, number = b"", b"", 0
-    is_over = False
+    decoder = IncrementalNewlineDecoder(getincrementaldecoder("utf-8-sig")(), translate=True)
+    rest, n_lines, is_over = "", 0, False
     while not is_over:
         block = stream.read1(_BLOCK_BYTES)
-        is_over, rest = not block, rest + block
-        # A CR at the end of what is there may be the first half of a CRLF.
-        if not end and (is_over or b"\n" in rest or b"\r" in rest[:-1]):
-            end = b"\n" if b"\n" in rest else b"\r"
-        if not end:
-            continue
-        *complete, rest = rest.split(end)
-        lines: list[str] = []
-        for data in [*complete, rest] if is_over and rest else complete:
-            number += 1
-            try:
-                line = _without_cr(name, number, _decode(name, data, number=number))
-                if "\n" in line:
-                    raise lone_cr_error(name, number)
-            except ValueError:
-                yield lines
-                raise
-            lines.append(line.removeprefix("\ufeff") if number == 1 else line)
-        yield lines
-
-
-def _without_cr(path: FilePath, number: int, line: str) -> str:
-    line = line.removesuffix("\r")
-    if "\r" in line:
-        raise lone_cr_error(path, number)
-    return line
+        is_over = not block
+        try:
+            rest += decoder.decode(block, final=is_over)
+        except UnicodeDecodeError as error:
+            problem = f"cannot decode this line or one behind it as UTF-8 ({error.reason})."
+            raise file_error(name, n_lines + 1, problem) from error
+        if isinstance(decoder.newlines, tuple) and "\r" in decoder.newlines:
+            raise lone_cr_error(name, n_lines + 1)
+        *lines, rest = rest.split("\n")
+        yield [*lines, rest] if is_over and rest else lines
+        n_lines += len(lines)
 
 
 def first_line(text: str) -> str:
@@ -135,9 +125,7 @@ def first_line(text: str) -> str:
     return LINE_END.split(text, maxsplit=1)[0]
 
 
-def _decode(
-    path: FilePath, data: bytes, encoding: str = "utf-8", errors: str = "strict", number: int = 1
-) -> str:
+def _decode(path: FilePath, data: bytes, encoding: str, errors: str) -> str:
     try:
         return data.decode(encoding, errors)
     except UnicodeDecodeError as error:
@@ -145,7 +133,7 @@ def _decode(
         got = error.object[error.start : error.end]
         raise file_error(
             path,
-            number + len(LINE_END.findall(before)),
+            1 + len(LINE_END.findall(before)),
             f"cannot decode the bytes {got!r} as {encoding!r} ({error.reason}). Pass the encoding "
             "of the file, such as encoding='latin-1', or convert the file to UTF-8.",
         ) from error

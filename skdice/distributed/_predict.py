@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
-from .._digest import digest, weights_digest
+from .._digest import digest
 from .._files import UNFINISHED, as_path, replacing_file
 from .._pipeline import final_step
 from ..estimators import TextEstimator, load_pretrained
@@ -193,7 +193,7 @@ def _make_job(
     else:
         classes = pa.array(estimator.classes_.tolist()).type
         kind = pa.list_(pa.int8()) if task.is_multilabel else classes
-    weights = weights_digest(inner.net_.module_.state_dict().items())
+    weights = inner.net_.module_.state_dict()
     made_by = [task, weights, inner.max_length_, inner.runtime, threshold, columns, keep, output]
     return Job(source, destination, columns, keep, pa.field(output, kind), digest(made_by))
 

@@ -1,9 +1,9 @@
 """The estimators, one a file."""
 
 from ._base import TextEstimator, check_partition
-from ._load import load_pretrained
 from ._pair import DicePairClassifier
 from ._query import DiceQueryTagger
+from ._saving import load_pretrained
 from ._span import DiceSpanExtractor
 from ._tagger import DiceTokenTagger
 from ._text import DiceTextClassifier

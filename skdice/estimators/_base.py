@@ -14,13 +14,13 @@ from sklearn.exceptions import NotFittedError
 from .._inputs import check_rows, check_sample_weight, describe, list_some
 from .._parameters import check_option
 from ..fitting import (
-    Fitted,
     check_settings,
     fit,
+    logits_of,
     out_of_fold_scores,
     settings_of,
 )
-from ..io import onnx_network
+from ..io import Fitted
 from ..losses import Loss
 from ..nn import RUNTIMES, Runtime, TextNet, check_callbacks, resolve_device
 from ..tasks import Logits, Rows, Task, TeacherLabels, read_fit_rows
@@ -82,8 +82,6 @@ class TextEstimator(SavedEstimator, Generic[T]):
     """
 
     _texts: ClassVar[dict[str, str]] = {"attributes": FITTED_ATTRIBUTES, "containers": CONTAINERS}
-
-    _fitted: Fitted | None = None
 
     net_ = FittedAttribute[TextNet]("net")
     loss_ = FittedAttribute[Loss]("loss")
@@ -291,7 +289,8 @@ class TextEstimator(SavedEstimator, Generic[T]):
     @property
     def logits(self) -> Logits:
         """The network as the task sees it, computed as ``runtime`` says."""
-        return self.fitted.logits(self, self.used_runtime)
+        fitted = self.fitted
+        return logits_of(fitted.task, fitted.net, fitted.reader, self, self.used_runtime)
 
     @property
     def used_runtime(self) -> Runtime:
@@ -299,13 +298,6 @@ class TextEstimator(SavedEstimator, Generic[T]):
         if self.runtime not in RUNTIMES:
             check_option(type(self).__name__, "runtime", self.runtime, RUNTIMES)
         return "torch" if self.fitted.interrupted else self.runtime
-
-    def network_bytes(self) -> int:
-        """Return the size of what computes predictions."""
-        module, runtime = self.fitted.net.module_, self.used_runtime
-        if runtime != "torch":
-            return onnx_network(module, runtime, self.fitted.reader.max_length).n_bytes
-        return sum(weight.nbytes for weight in module.parameters())
 
     def _check_is_fitted(self) -> None:
         if self.fitted.interrupted:

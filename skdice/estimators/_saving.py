@@ -1,25 +1,47 @@
-"""Saving and loading as methods of the estimators."""
+"""Saving and loading of estimators."""
 
 import os
+import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self
+from typing import Any, Self
 
+import numpy as np
+import torch
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..fitting import Fitted
-from ..io import export, upload
-from ..nn import is_first_process
-from ._persistence import load_estimator, save_estimator
+from .._files import read_one_version
+from ..fitting import Schedule, Settings, make_net
+from ..io import (
+    Fitted,
+    Manifest,
+    export,
+    find_saved,
+    load_errors,
+    load_head,
+    read_manifest,
+    save,
+    subclasses,
+    upload,
+)
+from ..nn import is_first_process, resolve_device, seeded
+from ..text import TextReader, WordTokenizer
 from ._shared import SharedParameters
 
 
 class SavedEstimator(SharedParameters):
     """Base of the estimators that are saved, loaded, uploaded and exported."""
 
+    _fitted: Fitted | None = None
+
     @property
     def fitted(self) -> Fitted:
         """What fit has learned."""
+        raise NotImplementedError
+
+    def check_parameters(self) -> None:
+        """Raise a ValueError unless all parameters are allowed, also together."""
         raise NotImplementedError
 
     def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
@@ -58,8 +80,22 @@ class SavedEstimator(SharedParameters):
         >>> transformers.pipeline("token-classification", "tagger")  # doctest: +SKIP
         """
         check_is_fitted(self)
-        if is_first_process():
-            save_estimator(self, directory)
+        if not is_first_process():
+            return
+        self.check_parameters()  # They may have been set after the fit.
+        parameters: dict[str, Any] = self.get_params(deep=False)
+        parameters["model"] = os.fspath(parameters["model"])
+        left_out = ["callbacks"] if self.callbacks else []
+        if isinstance(self.random_state, np.random.RandomState | np.random.Generator):
+            left_out.append("random_state")
+        for name in left_out:
+            warnings.warn(
+                f"The parameter {name} is not saved ({type(parameters[name]).__name__}); it will "
+                f"be None in the loaded estimator.",
+                stacklevel=2,
+            )
+            parameters[name] = None
+        save(directory, type(self), parameters, self.fitted)
 
     def push_to_hub(
         self, repo_id: str, *, private: bool | None = None, revision: str | None = None
@@ -96,7 +132,7 @@ class SavedEstimator(SharedParameters):
             return ""
         with TemporaryDirectory() as folder:
             place = Path(folder, repo_id.rpartition("/")[2])
-            save_estimator(self, place)
+            self.save_pretrained(place)
             return upload(place, repo_id, private=private, revision=revision)
 
     @classmethod
@@ -138,8 +174,27 @@ class SavedEstimator(SharedParameters):
             saved with it, or it was saved in another format or by another class, or the hub does
             not give it.
         """
-        loaded: Self = load_estimator(directory, [cls], device=device, revision=revision)
-        return loaded
+        return read_one_version(
+            find_saved(directory, revision), lambda place: cls._loaded(place, device)
+        )
+
+    @classmethod
+    def _loaded(cls, place: Path, device: str | None) -> Self:
+        manifest, known = read_manifest(place), subclasses(cls)
+        name = manifest.estimator
+        if name not in known:
+            raise ValueError(
+                f"The directory {str(place)!r} holds a {name}, not a {cls.__name__}. Call "
+                f"{name.rpartition('.')[2]}.from_pretrained, or skdice.estimators.load_pretrained, "
+                f"which loads any class that has been imported."
+            )
+        chosen = {} if device is None else {"device": device}
+        with load_errors(place):
+            estimator: Self = known[name](**{**manifest.parameters, **chosen})
+            # Checkpoints need a random_state, and generators are not saved.
+            clone(estimator).set_params(checkpoint_dir=None).check_parameters()
+            estimator._fitted = _read_fitted(manifest, place, _usable_device(estimator.device))
+        return estimator
 
     def export_onnx(self, path: str | os.PathLike[str]) -> None:
         """Export the network of the fitted estimator as an ONNX file, for use without torch.
@@ -182,7 +237,7 @@ class SavedEstimator(SharedParameters):
         NotFittedError
             If there is nothing to export.
         ImportError
-            If onnx or onnxscript is not installed (the extra ``onnx``).
+            If the packages of the extra ``onnx`` are not installed.
         TypeError
             If ``path`` is no path.
         ValueError
@@ -191,8 +246,8 @@ class SavedEstimator(SharedParameters):
         FileNotFoundError
             If the directory of the file does not exist.
         RuntimeError
-            If onnxruntime is installed and its outputs differ by more than 1e-4 from those of torch
-            on padded batches of several lengths.
+            If the outputs of onnxruntime differ by more than 1e-4 from those of torch on padded
+            batches of several lengths.
 
         Examples
         --------
@@ -204,3 +259,71 @@ class SavedEstimator(SharedParameters):
         check_is_fitted(self)
         if is_first_process():
             export(path, type(self).__name__, self.fitted)
+
+
+def load_pretrained(
+    directory: str | os.PathLike[str],
+    *,
+    device: str | None = None,
+    revision: str | None = None,
+) -> Any:
+    """Load the estimator that a directory holds, of whatever class it is.
+
+    Parameters
+    ----------
+    directory, device, revision
+        As of ``from_pretrained`` of an estimator, such as :meth:`DiceTokenTagger.from_pretrained`.
+
+    Returns
+    -------
+    estimator
+        Fitted, as it was saved.
+
+    Raises
+    ------
+    ImportError, TypeError, ValueError
+        As there; also if the directory has a class that has not been imported.
+
+    Examples
+    --------
+    >>> from skdice.estimators import load_pretrained
+    >>> tagger.save_pretrained("tagger")  # doctest: +SKIP
+    >>> load_pretrained("tagger").predict([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
+    array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
+    """
+    return SavedEstimator.from_pretrained(directory, device=device, revision=revision)
+
+
+def _usable_device(device: str) -> str:
+    try:
+        usable = resolve_device(device)
+        torch.empty(0, device=usable)
+    except (RuntimeError, ValueError, AssertionError) as error:
+        raise ValueError(
+            f"device={device!r} cannot be used here ({error}); pass another one: "
+            f"from_pretrained(directory, device='cpu')"
+        ) from error
+    return usable
+
+
+def _read_fitted(manifest: Manifest, place: Path, device: str) -> Fitted:
+    """Return what was learned, with a network that is made from the fit and its files alone."""
+    task, loss, network = manifest.fitted["task"], manifest.fitted["loss"], manifest.network
+    tokenizer = WordTokenizer(str(place))
+    # The saved tokenizer may put a space before a text; words are cut as they were in the fit.
+    tokenizer.word_prefix = network["word_prefix"]
+    reader = TextReader(tokenizer, network["max_length"])
+    net = make_net(
+        task,
+        Settings(str(place), device=device),
+        reader,
+        criterion=task.criterion(loss),
+        precision=network["precision"],
+        schedule=Schedule(network["max_epochs"], network["lr"], network["lr"]),
+    )
+    net.predict_precision, net.pads = network["predict_precision"], network["pads"]
+    with seeded(0, device):  # New layers are drawn before their weights are read.
+        net.initialize()
+    load_head(net.module_, place)
+    net.drop_training_state()
+    return Fitted(**manifest.fitted, reader=reader, net=net)

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
+from ..io import Fitted
 from ..losses import Loss, LossName, SetLoss
 from ..nn import NotFiniteError, NotLearningError, TextNet
 from ..tasks import Logits, Rows, Task, TeacherLabels, TrainingSet
-from ..text import TextReader
 from ._network import Plan, history_of, logits_of, train_members
 from ._plan import Prepared, choose, choose_again, prepare, shared_seed
 from ._settings import Settings, loss_values
@@ -32,34 +31,6 @@ _CHUNK_TEXTS = 64
 _LARGE_MEMORY = 30
 
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Fitted:
-    """What a fit has learned: all that predictions, saving and model cards go by.
-
-    Another decision makes another value, which shares the network: ``replace(fitted, task=...)``.
-    """
-
-    task: Task  # with its classes and the decision
-    reader: TextReader
-    net: TextNet  # all members in one; it predicts in net.predict_precision
-    loss: Loss  # with all parameters set
-    choices: pd.DataFrame  # parameter, value and why, for each parameter that was left open
-    history: pd.DataFrame  # a row per epoch; of an ensemble, the mean of its members
-    best_epoch: int  # of the weights that were kept; of an ensemble, the latest one
-    negative_ratio: float | None  # None if every epoch had all texts
-    n_rows: int  # training rows with labels
-    n_unlabeled: int
-    feature_names: np.ndarray | None  # the columns of X, if it was a table with names
-    interrupted: bool  # whether an error ended the fit before its end
-
-    def logits(self, settings: Settings, runtime: str = "torch") -> Logits:
-        """Return the network as the task sees it.
-
-        Of the settings only ``batch_size`` and ``verbose`` count, which may change after a fit.
-        """
-        return logits_of(self.task, self.net, self.reader, settings, runtime)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -154,7 +125,7 @@ def decide(
                 "the training rows, as fits without them predict them",
             )
         elif tuned.is_tuned and len(plan.valid):
-            valid, logits = plan.valid, fitted.logits(plan.settings)
+            valid, logits = plan.valid, _logits_of(fitted, plan.settings)
             scores = tuned.scores(valid.X, fitted.reader, logits)
             tuned, where = tuned.tune(valid, scores), f"the {len(valid):,} rows that are held out"
         if where:
@@ -174,7 +145,7 @@ def decide(
 def _missed(trained: Fitted, settings: Settings, training_set: TrainingSet) -> str | None:
     """Say what the fitted network misses in all training texts."""
     dataset, missed = training_set.dataset, None
-    task, logits = trained.task, trained.logits(settings)
+    task, logits = trained.task, _logits_of(trained, settings)
     assert dataset.target is not None
     found = np.zeros(1, dtype=bool)
     order = training_set.in_turn
@@ -206,6 +177,10 @@ def warn_of_collapse(settings: Settings, loss: Loss, lr: float, max_epochs: int,
         f"helps: {', '.join(helps)}.",
         stacklevel=4,
     )
+
+
+def _logits_of(fitted: Fitted, settings: Settings) -> Logits:
+    return logits_of(fitted.task, fitted.net, fitted.reader, settings)
 
 
 def out_of_fold_scores(
@@ -258,7 +233,7 @@ def _fold_fits(
             # What is wrong with rows, the fit of all rows has said.
             warnings.simplefilter("ignore", UserWarning)
             part = fit(asked, of_part, rows.take(train).used(), valid, unlabeled).complete()
-        yield part, part.logits(of_part), test
+        yield part, _logits_of(part, of_part), test
 
 
 def _compare_losses(
@@ -378,7 +353,7 @@ def _labelled_by_networks(prepared: Prepared, unlabeled: Rows) -> list[tuple[Any
         warnings.simplefilter("ignore", UserWarning)
         asked = _without_folds(prepared.task)
         fitted = fit(asked, teacher, rows.used(), held_out, kind="teacher").complete()
-        return fitted.task.label(unlabeled.X, fitted.reader, fitted.logits(teacher))
+        return fitted.task.label(unlabeled.X, fitted.reader, _logits_of(fitted, teacher))
 
 
 def _without_folds(task: Task) -> Task:

@@ -446,7 +446,7 @@ def _find_checkpoint(
         "parameters": digest([parameters, plan.schedule, plan.precision, kind, seed]),
         "base model": digest(base_model_digest(settings.model)),
         "package versions": digest(installed_versions()),
-        "training data": digest([plan.task, training_set.dataset.fingerprint, plan.loss, rng]),
+        "training data": digest([plan.task, training_set.dataset, plan.loss, rng]),
         "held-out data": digest(plan.valid),
     }
     checkpoint = state = None

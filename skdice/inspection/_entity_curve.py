@@ -1,7 +1,6 @@
 """Precision against recall of entities as a threshold on their score rises."""
 
 from collections.abc import Sequence
-from itertools import cycle, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,9 +11,7 @@ from ._entity_pairs import EntityDisplay, EntityRows, read_entities
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart; black is the micro curve's.
-_COLORS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#7A7A7A")
-_STYLES = tuple(product(("-", "--", ":", "-."), zip(_COLORS, "os^Dvp>")))
+_MARKERS = "os^Dvp>"
 _ISO_F1 = (0.2, 0.4, 0.6, 0.8, 0.9)
 
 
@@ -138,8 +135,8 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
         wide = {"color": "black", "marker": "*", "markersize": 15, "linewidth": 3, "zorder": 2}
         self.micro_line_ = _plot_curve(ax, "micro", self.micro, wide)
         self.lines_ = {}
-        for (name, curve), (line, (color, marker)) in zip(self.curves.items(), cycle(_STYLES)):
-            style = {"color": color, "marker": marker, "linestyle": line}
+        for i, (name, curve) in enumerate(self.curves.items()):
+            style = {"color": f"C{i}", "marker": _MARKERS[i % len(_MARKERS)]}
             self.lines_[name] = _plot_curve(ax, name, curve, style)
         place = {"loc": "upper left", "bbox_to_anchor": (1.12, 1)}
         ax.legend(title="F1 of all found (mark)", fontsize=8, title_fontsize=8, **place)

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from .._inputs import check_rows, check_span, check_y, describe, list_items
 from .._typing import Spans, TagSequences, TokenLists
-from ..metrics import EntitySpan, check_tags, get_entities
+from ..metrics import EntitySpan, check_tag_row, get_entities
 
 EntityRows: TypeAlias = TagSequences | Spans
 
@@ -77,7 +77,7 @@ def _read_row(
     items: list[Any], name: str, where: str, n_words: int | None, has_scores: bool
 ) -> EntityRow:
     if not has_scores and any(isinstance(item, str) for item in items):
-        tags = check_tags(items, where)
+        tags = check_tag_row(items, where)
         if n_words not in (None, len(tags)):
             raise ValueError(f"Words need a tag each; {where} has {len(tags)} for {n_words} words.")
         return EntityRow(dict.fromkeys(get_entities(tags), 1.0), len(tags))

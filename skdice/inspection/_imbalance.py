@@ -1,6 +1,5 @@
 """Counts of negatives and positives, over all of a data set and for each of its classes."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
@@ -13,10 +12,6 @@ from .._typing import Answers, Labels, Questions, TagSequences
 from ..metrics import read_answers
 from ..tasks import check_indicator, check_questions
 from ..text import are_chunk_tags
-
-_HAN = "\u3400-\u9fff"
-_HAN_CHARACTER = re.compile(f"[{_HAN}]")
-_CHARACTER_TOKEN = re.compile(f"[{_HAN}]|[^\\W{_HAN}]+|[^\\w\\s]")
 
 
 def imbalance_report(
@@ -64,9 +59,7 @@ def imbalance_report(
 
     Notes
     -----
-    The tokens of a context are its words between white space, once for each question about it. Of
-    a context with more Chinese characters than such words they are its Chinese characters, runs of
-    other letters and digits, and punctuation marks.
+    The tokens of a context are its words between white space, once for each question about it.
 
     Examples
     --------
@@ -160,17 +153,10 @@ def _report_answers(rows: Sequence[object], X: Any) -> pd.DataFrame:
     for i, (row, context) in enumerate(zip(rows, contexts)):
         has_answer = any(read_answers(row, f"row {i} of y"))
         n_answerable += has_answer
-        negatives += max(_count_tokens(context) - 2 * has_answer, 0)
+        negatives += max(len(context.split()) - 2 * has_answer, 0)
     classes = [("start", n_answerable), ("end", n_answerable), ("other", negatives)]
     n_tokens = negatives + 2 * n_answerable
     return _make_frame(n_tokens, negatives, classes, n_tokens)
-
-
-def _count_tokens(context: str) -> int:
-    n_words = len(context.split())
-    if len(_HAN_CHARACTER.findall(context)) > n_words:
-        return len(_CHARACTER_TOKEN.findall(context))
-    return n_words
 
 
 def _make_frame(

@@ -5,7 +5,6 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import torch
 
 from .._extras import axes_or_new
@@ -122,15 +121,13 @@ def _derivative(loss: str | Loss, probabilities: np.ndarray, target: int) -> np.
 
 
 class LossComparisonDisplay:
-    """Means of a metric by loss, with intervals and seeds; ``LossComparison.plot`` makes it.
+    """Means of a metric by loss, with intervals and seeds; ``LossComparison.plot`` draws it.
 
     Parameters
     ----------
-    scores : DataFrame of shape (n_losses, n_seeds)
-        The metric in percent; the index has the losses.
-    differences : DataFrame of shape (n_losses, 3)
-        Those to the baseline, of ``LossComparison.differences``.
-    baseline, metric : str
+    comparison : LossComparison
+    metric : str, default="f1"
+        One of ``comparison.metrics``; another is a ValueError.
 
     Attributes
     ----------
@@ -146,48 +143,25 @@ class LossComparisonDisplay:
     drawn from the baseline's mean.
     """
 
-    def __init__(
-        self, *, scores: pd.DataFrame, differences: pd.DataFrame, baseline: str, metric: str
-    ) -> None:
-        self.scores = scores
-        self.differences = differences
-        self.baseline = baseline
+    def __init__(self, comparison: Any, *, metric: str = "f1") -> None:
+        self.comparison = comparison
         self.metric = metric
-
-    @classmethod
-    def from_comparison(
-        cls, comparison: Any, *, metric: str = "f1", ax: "Axes | None" = None
-    ) -> "LossComparisonDisplay":
-        """Draw what ``compare_losses`` returns.
-
-        Parameters
-        ----------
-        comparison : LossComparison
-        metric : str, default="f1"
-            One of ``comparison.metrics``; another is a ValueError.
-        ax : matplotlib Axes, optional
-            A new figure by default.
-        """
-        differences = comparison.differences(metric)
-        scores = comparison.frame.pivot(index="loss", columns="seed", values=metric)
-        scores = 100 * scores.loc[list(comparison.losses)]
-        base = comparison.baseline
-        display = cls(scores=scores, differences=differences, baseline=base, metric=metric)
-        return display.plot(ax)
 
     def plot(self, ax: "Axes | None" = None) -> "LossComparisonDisplay":
         """Draw, on `ax` or in a new figure, a line per loss with the first one on top."""
-        n_losses, n_seeds = self.scores.shape
+        scores = self.comparison.frame.pivot(index="loss", columns="seed", values=self.metric)
+        scores = 100 * scores.loc[list(self.comparison.losses)]
+        differences = self.comparison.differences(self.metric)
+        n_losses, n_seeds = scores.shape
         ax = axes_or_new(ax, figsize=(6.5, 1.4 + 0.42 * n_losses))
         self.ax_, self.figure_ = ax, ax.figure
-        y = np.arange(n_losses)
-        means = self.scores.mean(axis=1)
-        base = float(means[self.baseline])
+        y, means, baseline = np.arange(n_losses), scores.mean(axis=1), self.comparison.baseline
+        base = float(means[baseline])
         self.baseline_line_ = ax.axvline(
-            base, color="grey", linestyle="--", linewidth=1, label=f"mean of {self.baseline}"
+            base, color="grey", linestyle="--", linewidth=1, label=f"mean of {baseline}"
         )
-        bounds = base + self.differences[["delta_low", "delta_high"]].to_numpy().T
-        interval = f"95 % interval of the difference to {self.baseline}"
+        bounds = base + differences[["delta_low", "delta_high"]].to_numpy().T
+        interval = f"95 % interval of the difference to {baseline}"
         self.interval_lines_ = ax.hlines(
             y, *bounds, color=_COLOR, linewidth=5, alpha=0.3, label=interval
         )
@@ -198,9 +172,9 @@ class LossComparisonDisplay:
         shift = np.linspace(-0.18, 0.18, n_seeds) if n_seeds > 1 else np.zeros(1)
         heights = (y[:, None] + shift).ravel()
         self.seed_points_ = ax.scatter(
-            self.scores.to_numpy().ravel(), heights, s=12, color="black", zorder=4, label="seeds"
+            scores.to_numpy().ravel(), heights, s=12, color="black", zorder=4, label="seeds"
         )
-        ax.set_yticks(y, labels=list(self.scores.index))
+        ax.set_yticks(y, labels=list(scores.index))
         name = "F1" if self.metric == "f1" else self.metric.replace("_", " ").capitalize()
         ax.set(xlabel=f"{name} (%)", ylabel="Loss", ylim=(n_losses - 0.5, -0.5))
         ax.grid(axis="x", alpha=0.3)

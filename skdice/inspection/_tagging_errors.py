@@ -95,7 +95,7 @@ class TaggingErrors:
 
     Made by :meth:`from_predictions` or :meth:`from_estimator`. If all tags are ``"O"`` or chunk
     tags (``"B-PER"``, ``"I-PER"``, ``"S-LOC"``, ...), whole entities are compared, otherwise the
-    tag of each word.
+    tag of each word, as an entity of one word.
 
     Attributes
     ----------
@@ -106,7 +106,6 @@ class TaggingErrors:
         - ``row``: number of the sentence, from 0;
         - ``kind``: ``"correct"``, ``"wrong label"`` (same words), ``"wrong border"`` (same label),
           ``"wrong border and label"``, ``"missed"`` (gold only) or ``"spurious"`` (predicted only);
-          of single tags ``"correct"`` or ``"wrong"``;
         - ``gold_label``, ``predicted_label``: missing where there is no such entity;
         - ``gold_start``, ``gold_end``, ``predicted_start``, ``predicted_end``: first word and one
           past the last word;
@@ -135,12 +134,12 @@ class TaggingErrors:
     """
 
     def __init__(
-        self, sentences: list[list[str]], pairs: list[list[EntityPair]], kinds: tuple[str, ...]
+        self, sentences: list[list[str]], pairs: list[list[EntityPair]], unit: str
     ) -> None:
         self.sentences = sentences
         self.pairs = pairs
-        self.kinds = kinds
-        self.frame = _make_frame(sentences, pairs, kinds)
+        self.unit = unit
+        self.frame = _make_frame(sentences, pairs)
 
     @classmethod
     def from_predictions(
@@ -165,12 +164,11 @@ class TaggingErrors:
         sentences = check_token_lists(X)
         check_tags(true_rows, sentences)
         tags = {tag for rows in (true_rows, pred_rows) for row in rows for tag in row}
-        tag_pairs = zip(true_rows, pred_rows)
         # Sentences without any entity are as likely those of an entity tagger.
-        if tags <= {"O"} or are_chunk_tags(sorted(tags)):
-            pairs = [pair_entities(*map(get_entities, both)) for both in tag_pairs]
-            return cls(sentences, pairs, ENTITY_KINDS)
-        return cls(sentences, [_pair_tags(*both) for both in tag_pairs], ("correct", "wrong"))
+        has_entities = tags <= {"O"} or are_chunk_tags(sorted(tags))
+        read = get_entities if has_entities else _words
+        pairs = [pair_entities(read(true), read(pred)) for true, pred in zip(true_rows, pred_rows)]
+        return cls(sentences, pairs, "entities" if has_entities else "words")
 
     @classmethod
     def from_estimator(cls, tagger: Any, X: TokenLists, y: TagSequences) -> TaggingErrors:
@@ -195,10 +193,10 @@ class TaggingErrors:
         """
         counts = Counter((pair.spans[0].label, pair.kind) for row in self.pairs for pair in row)
         labels = sorted({label for label, _ in counts})
-        table = [[counts[label, kind] for kind in self.kinds] for label in labels]
-        totals = [sum(column) for column in zip(*table)] or [0] * len(self.kinds)
+        table = [[counts[label, kind] for kind in ENTITY_KINDS] for label in labels]
+        totals = [sum(column) for column in zip(*table)] or [0] * len(ENTITY_KINDS)
         index = pd.Index(["all", *labels], dtype=object, name="label")
-        return pd.DataFrame([totals, *table], index=index, columns=list(self.kinds))
+        return pd.DataFrame([totals, *table], index=index, columns=list(ENTITY_KINDS))
 
     def to_html(
         self,
@@ -242,8 +240,9 @@ class TaggingErrors:
         page = _PAGES.get_template("_error_page.html").render(
             title=title,
             kinds=kinds,
-            n_gold=n_pairs - kinds.get("spurious", 0),
-            n_predicted=n_pairs - kinds.get("missed", 0),
+            unit=self.unit,
+            n_gold=n_pairs - kinds["spurious"],
+            n_predicted=n_pairs - kinds["missed"],
             labels=[(label, wrong[label], total) for label, total in sorted(totals.items())],
             n_sentences=len(self.sentences),
             sentences=shown,
@@ -263,18 +262,11 @@ class TaggingErrors:
         )
 
 
-def _pair_tags(true_tags: list[str], pred_tags: list[str]) -> list[EntityPair]:
-    """Pair the gold and the predicted tag of each word of a sentence."""
-    pairs = []
-    for i, tags in enumerate(zip(true_tags, pred_tags)):
-        gold, predicted = (EntitySpan(i, i + 1, tag) for tag in tags)
-        pairs.append(EntityPair(gold, predicted, "correct" if gold == predicted else "wrong"))
-    return pairs
+def _words(tags: list[str]) -> list[EntitySpan]:
+    return [EntitySpan(i, i + 1, tag) for i, tag in enumerate(tags)]
 
 
-def _make_frame(
-    sentences: list[list[str]], pairs: list[list[EntityPair]], kinds: tuple[str, ...]
-) -> pd.DataFrame:
+def _make_frame(sentences: list[list[str]], pairs: list[list[EntityPair]]) -> pd.DataFrame:
     nothing = (None, None, None)
     records = []
     for row, (words, row_pairs) in enumerate(zip(sentences, pairs)):
@@ -289,5 +281,5 @@ def _make_frame(
     frame = pd.DataFrame(records, columns=["row", "kind", *names, "text"], dtype=object)
     positions = [name for name in names if not name.endswith("label")]
     order = ["row", "kind", "gold_label", "predicted_label", *positions, "text"]
-    kind = pd.CategoricalDtype(list(kinds))
+    kind = pd.CategoricalDtype(list(ENTITY_KINDS))
     return frame[order].astype({"row": "int64", "kind": kind, **dict.fromkeys(positions, "Int64")})

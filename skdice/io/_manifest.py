@@ -4,19 +4,15 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
-import pandas as pd
-
-from .._configuration import CONFIG, TOKENIZER, TOKENIZER_CONFIG, check_configuration, read_json
+from .._pretrained import CONFIG, TOKENIZER, TOKENIZER_CONFIG, check_configuration, read_json
 from .._version import __version__
-from ..losses import Loss
-from ..nn import HEAD, TextNet
-from ..tasks import Task
-from ..text import TextReader
+from ..nn import HEAD
+from ._fitted import Fitted
 from ._values import from_json, to_json
 
 FORMAT_VERSION = 3
@@ -29,35 +25,6 @@ _REFUSED = ("auto_map", "custom_pipelines", "transformers_weights", "fast_tokeni
 _PACKAGES = ("torch", "transformers", "scikit-learn")
 # What a net was trained and predicts with, and what else its batches go by.
 _OF_NET = ("precision", "predict_precision", "pads", "max_epochs", "lr")
-
-
-class Learned(Protocol):
-    """What a fit has learned, as ``skdice.fitting.Fitted`` has it."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def task(self) -> Task: ...
-    @property
-    def reader(self) -> TextReader: ...
-    @property
-    def net(self) -> TextNet: ...
-    @property
-    def loss(self) -> Loss: ...
-    @property
-    def choices(self) -> pd.DataFrame: ...
-    @property
-    def history(self) -> pd.DataFrame: ...
-    @property
-    def best_epoch(self) -> int: ...
-    @property
-    def negative_ratio(self) -> float | None: ...
-    @property
-    def n_rows(self) -> int: ...
-    @property
-    def n_unlabeled(self) -> int: ...
-    @property
-    def interrupted(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -76,16 +43,14 @@ def installed_versions() -> dict[str, str]:
 
 
 def write_manifest(
-    directory: Path, estimator: str, parameters: dict[str, Any], fitted: Learned
+    directory: Path, estimator: str, parameters: dict[str, Any], fitted: Fitted
 ) -> None:
     """Write ``skdice.json`` into a directory in which all other files are."""
     net, reader = fitted.net, fitted.reader
     entries = {
         "parameters": parameters,
         "fitted": {
-            known.name: getattr(fitted, known.name)
-            for known in fields(fitted)
-            if known.name not in ("net", "reader")
+            name: value for name, value in vars(fitted).items() if name not in ("net", "reader")
         },
         "network": {
             **{name: getattr(net, name) for name in _OF_NET},
@@ -114,10 +79,8 @@ def read_manifest(directory: Path) -> Manifest:
     A ValueError says what is wrong, and what to do.
     """
     shown = repr(str(directory))
-    if not directory.exists():
-        raise ValueError(f"There is no directory {shown}; pass one that save_pretrained wrote.")
     if not directory.is_dir():
-        raise ValueError(f"{shown} is a file; pass the directory that save_pretrained wrote.")
+        raise ValueError(f"There is no directory {shown}; pass one that save_pretrained wrote.")
     if not (directory / MANIFEST).is_file():
         raise ValueError(
             f"The directory {shown} was not saved by skdice: it has no {MANIFEST}. A model of "

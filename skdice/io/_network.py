@@ -8,15 +8,15 @@ from typing import Any
 
 from safetensors.torch import load_file, save_file
 
-from .._configuration import CONFIG, TOKENIZER, TOKENIZER_CONFIG, read_json
-from .._pretrained import quiet_transformers
+from .._pretrained import CONFIG, TOKENIZER, TOKENIZER_CONFIG, quiet_transformers, read_json
 from ..nn import HEAD, TRANSFORMER, TextModule
-from ._manifest import FILES, Learned
+from ._fitted import Fitted
+from ._manifest import FILES
 
 _MEMBERS = "members."
 
 
-def write_network(directory: Path, fitted: Learned) -> None:
+def write_network(directory: Path, fitted: Fitted) -> None:
     """Write a model and its tokenizer so that transformers can load them."""
     module, task = fitted.net.module_, fitted.task
     transformer: Any = module.transformer

@@ -8,7 +8,6 @@ import logging
 import math
 import os
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,19 +22,18 @@ import torch
 from torch import Tensor, nn
 
 from .._extras import not_installed
-from .._files import as_path, flush
+from .._files import as_path
 from .._version import __version__
 from ..losses import match_scores
 from ..nn import Batch, SequenceModule, TextModule
 from ..tasks import Querying, Tagging
 from ..text import SHAPES
-from ._manifest import Learned
-from ._values import without_numpy
+from ._fitted import Fitted
 
 _TOLERANCE = 1e-4
 # The number of rows and the length of the batch that is traced, and of those that are compared.
-_TRACED = (2, 8)
-_COMPARED = ((1, 3), (2, 8), (5, 33))
+_TRACED, _WIDE = (2, 8), (5, 33)
+_COMPARED = ((1, 3), _TRACED, _WIDE)
 # A layer stays in fp32 if one of its inputs is so many times as large as their root mean square: in
 # int8 the others would be rounded to a few steps. MPNet has five such layers, MiniLM none.
 _OUTLIER = 150
@@ -52,15 +50,13 @@ _OUTPUTS = {
 # A batch of so many pieces fits the caches of a CPU.
 BATCH_TOKENS = 512
 
-_MAKING = threading.Lock()
 
-
-def export(path: str | os.PathLike[str], estimator: str, fitted: Learned) -> None:
+def export(path: str | os.PathLike[str], estimator: str, fitted: Fitted) -> None:
     """Write a network as an ONNX file that replaces an older one, as ``export_onnx`` says."""
     target = as_path(path, "path")
     if target.suffix != ".onnx" or target.is_dir():
         raise ValueError(f"path must end in '.onnx' and be no directory; got {os.fspath(path)!r}.")
-    _check_installed("export_onnx", "onnx", "onnxscript")
+    _check_installed("export_onnx")
     module, max_length = fitted.net.module_, fitted.reader.max_length
     outputs = _OUTPUTS.get(fitted.task.head.kind, _LOGITS)
     # Beside its place, so that the files come in by renaming.
@@ -69,32 +65,28 @@ def export(path: str | os.PathLike[str], estimator: str, fitted: Learned) -> Non
         _write(new, module, outputs, max_length, _metadata(estimator, fitted))
         # The file itself comes last: it names the others.
         for written in sorted(Path(place).iterdir(), key=lambda path: path == new):
-            flush(written)
             written.replace(target.with_name(written.name))
 
 
-def _metadata(estimator: str, fitted: Learned) -> dict[str, str]:
+def _metadata(estimator: str, fitted: Fitted) -> dict[str, str]:
     """Return what has to be known to read inputs and outputs, strings as they are, else as JSON."""
     task = fitted.task
-    decision = {name: without_numpy(value) for name, value in task.decision.items()}
+    decision = {name: np.asarray(value).tolist() for name, value in task.decision.items()}
     said: dict[str, Any] = {
         "estimator": estimator,
         "skdice_version": __version__,
         "max_length": fitted.reader.max_length,
         # JSON has no infinity.
         "decision": {k: repr(v) if v in (math.inf, -math.inf) else v for k, v in decision.items()},
+        "classes": task.class_names or None,
+        "queries": task.queries if isinstance(task, Querying) else None,
+        "word_shapes": None if task.head.n_token_types is None else SHAPES,
+        "crf": task.scheme if isinstance(task, Tagging) and task.crf else None,
     }
-    if task.class_names:
-        said["classes"] = task.class_names
-    if isinstance(task, Querying):
-        said["queries"] = task.queries
-    if task.head.n_token_types is not None:
-        said["word_shapes"] = SHAPES
-    if isinstance(task, Tagging) and task.crf:
-        said["crf"] = task.scheme
     return {
         name: value if isinstance(value, str) else json.dumps(value, default=str)
         for name, value in said.items()
+        if value is not None
     }
 
 
@@ -151,11 +143,7 @@ def _write(
     max_length: int,
     metadata: Mapping[str, str],
 ) -> Any:
-    """Write a network as an ONNX file; return its session, None if there is no ONNX Runtime.
-
-    Its outputs are compared with those of torch. The network is copied to the CPU. The exporter
-    proves that the graph holds for any number of rows and pieces.
-    """
+    """Write a network as an ONNX file; return its session, which gives what torch gives."""
     module = copy.deepcopy(module).cpu()
     for member in (module, *module.members):
         # The fused attention of torch becomes more operators than its formula has.
@@ -166,16 +154,15 @@ def _write(
     for node in program.model.graph.all_nodes():
         node.metadata_props.clear()  # They have paths of this machine.
     program.save(path)
-    if importlib.util.find_spec("onnxruntime") is None:
-        return None
     session = open_session(path)
     compare(session, graph, max_length)
     return session
 
 
-def _check_installed(what: str, *packages: str) -> None:
-    """Raise an ImportError that names the extra unless the packages are there."""
-    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+def _check_installed(what: str) -> None:
+    """Raise an ImportError that names the extra unless its packages are there."""
+    names = ("onnx", "onnxruntime", "onnxscript")
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
     if missing:
         raise not_installed(what, " ".join(missing), "onnx")
 
@@ -238,19 +225,17 @@ def compare(session: Any, graph: _Graph, max_length: int) -> None:
     for shape in _COMPARED:
         inputs = _make_batch(graph.module, shape, max_length)
         given = {name: value.numpy() for name, value in inputs.items()}
-        mask = given["attention_mask"] > 0
+        # What is computed of padding does not count.
+        where: Any = given["attention_mask"] > 0
+        if isinstance(graph.module, SequenceModule):
+            where = slice(None)
         for name, expected, found in zip(graph.outputs, graph(**inputs), session.run(None, given)):
-            where: Any = mask  # What is computed of padding does not count.
-            if name == "match_logits":
-                where = mask[:, :, None] & mask[:, None, :]
-            elif isinstance(graph.module, SequenceModule):
-                where = slice(None)
             left, right = expected.numpy()[where], found[where]
             if not np.allclose(left, right, rtol=_TOLERANCE, atol=_TOLERANCE):
                 difference = np.abs(left - right).max()
                 raise RuntimeError(
                     f"The exported network is not the fitted one: {name!r} of onnxruntime differs "
-                    f"by {difference:.2g} from torch on a batch of shape {mask.shape}, and "
+                    f"by {difference:.2g} from torch on a batch of shape {shape}, and "
                     f"{_TOLERANCE:g} is allowed."
                 )
 
@@ -258,16 +243,13 @@ def compare(session: Any, graph: _Graph, max_length: int) -> None:
 class OnnxNetwork:
     """A network on ONNX Runtime: it gives what the module gives, from the same batches."""
 
-    def __init__(self, path: Path, session: Any = None) -> None:
-        self._session = open_session(path) if session is None else session
-        self._names = [entry.name for entry in self._session.get_inputs()]
-        # Large weights lie in a file beside it.
-        self.n_bytes = sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
+    def __init__(self, session: Any) -> None:
+        self.session = session
 
     def __call__(self, batch: Batch) -> np.ndarray:
         """Return float32 logits of shape (n_items, n_outputs)."""
-        given = {name: batch[name].numpy() for name in self._names}
-        logits: np.ndarray = self._session.run(None, given)[0]
+        given = {entry.name: batch[entry.name].numpy() for entry in self.session.get_inputs()}
+        logits: np.ndarray = self.session.run(None, given)[0]
         row, column = batch["row"].numpy(), batch["column"].numpy()
         return logits[row, column] if logits.ndim == 3 else logits[row]
 
@@ -285,38 +267,29 @@ def onnx_network(
     and how long that took. An architecture that torch cannot export is a ValueError, other results
     than torch's are a RuntimeError.
     """
-    with _MAKING:
-        networks = _NETWORKS.setdefault(module, {})
-        if runtime not in networks:
-            began = time.perf_counter()
-            _tell(f"exporting the network for runtime={runtime!r}, once", verbose)
-            with TemporaryDirectory(prefix="skdice-") as place:
-                networks[runtime] = _make(Path(place), module, runtime, max_length)
-            _tell(f"exported the network in {time.perf_counter() - began:.1f} s", verbose)
-        return networks[runtime]
+    networks = _NETWORKS.setdefault(module, {})
+    if runtime not in networks:
+        began = time.perf_counter()
+        if verbose:
+            sys.stderr.write(f"predict: exporting the network for runtime={runtime!r}, once\n")
+        _check_installed(f"runtime={runtime!r}")
+        with TemporaryDirectory(prefix="skdice-") as place:
+            path = Path(place, "network.onnx")
+            session = _write(path, module, _LOGITS, max_length, {})
+            if runtime == "onnx-int8":
+                session = open_session(_quantise(path, _make_batch(module, _WIDE, max_length)))
+        networks[runtime] = OnnxNetwork(session)
+        if verbose:
+            seconds = time.perf_counter() - began
+            sys.stderr.write(f"predict: exported the network in {seconds:.1f} s\n")
+    return networks[runtime]
 
 
-def _tell(text: str, verbose: bool) -> None:
-    if verbose:
-        sys.stderr.write(f"predict: {text}\n")
-        sys.stderr.flush()
-
-
-def _make(place: Path, module: TextModule, runtime: str, max_length: int) -> OnnxNetwork:
-    """Write the file of a runtime into a directory, and return its network."""
-    _check_installed(f"runtime={runtime!r}", "onnx", "onnxruntime", "onnxscript")
-    path = place / "network.onnx"
-    session = _write(path, module, _LOGITS, max_length, {})
-    if runtime == "onnx":
-        return OnnxNetwork(path, session)
-    batch = _make_batch(module, _COMPARED[-1], max_length)
-    return OnnxNetwork(_quantise(path, {name: value.numpy() for name, value in batch.items()}))
-
-
-def _find_outliers(path: Path, inputs: Mapping[str, np.ndarray]) -> list[str]:
+def _find_outliers(path: Path, batch: Mapping[str, Tensor]) -> list[str]:
     """Return the names of the layers for which int8 is too inexact, as a batch shows."""
     import onnx
 
+    inputs = {name: value.numpy() for name, value in batch.items()}
     model = onnx.load(path, load_external_data=False)
     weights = {weight.name for weight in model.graph.initializer}
     layers = [node for node in model.graph.node if node.op_type == "MatMul"]
@@ -325,17 +298,17 @@ def _find_outliers(path: Path, inputs: Mapping[str, np.ndarray]) -> list[str]:
     model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in names)
     probe = path.with_name("probe.onnx")
     onnx.save(model, probe)
-    values = dict(zip(names, open_session(probe).run(names, dict(inputs))))
+    values = dict(zip(names, open_session(probe).run(names, inputs)))
     mean = {name: np.sqrt(np.square(x).mean()) for name, x in values.items()}
     inexact = {name for name, x in values.items() if np.abs(x).max() > _OUTLIER * mean[name]}
     return [layer for layer, name in reads.items() if name in inexact]
 
 
 @_silent()
-def _quantise(path: Path, inputs: Mapping[str, np.ndarray]) -> Path:
+def _quantise(path: Path, batch: Mapping[str, Tensor]) -> Path:
     """Write a network in int8, each column of a weight with a scale of its own.
 
-    A batch of inputs shows which layers would lose too much.
+    A batch shows which layers would lose too much.
     """
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
@@ -353,7 +326,7 @@ def _quantise(path: Path, inputs: Mapping[str, np.ndarray]) -> Path:
         # Without the instructions for int8, the sums of an x86 CPU would overflow.
         reduce_range=True,
         weight_type=QuantType.QInt8,
-        nodes_to_exclude=_find_outliers(path, inputs),
+        nodes_to_exclude=_find_outliers(path, batch),
         extra_options={"MatMulConstBOnly": True},
     )
     return new

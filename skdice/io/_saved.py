@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from .._files import as_path, current, explained, replacing
-from ._manifest import CARD, FILES, MANIFEST, Learned, write_manifest
+from ._fitted import Fitted
+from ._manifest import CARD, FILES, MANIFEST, write_manifest
 from ._model_card import model_card
 from ._network import write_network
+from ._values import class_name
 
 _KNOWN = (*sorted(FILES), MANIFEST, CARD)
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def save(
-    directory: str | os.PathLike[str], kind: type, parameters: dict[str, Any], fitted: Learned
+    directory: str | os.PathLike[str], kind: type, parameters: dict[str, Any], fitted: Fitted
 ) -> None:
     """Write an estimator of some kind as a directory that replaces an older one of skdice.
 
@@ -27,7 +29,7 @@ def save(
         card = model_card(place.name, kind, parameters, fitted)
         # A label may have lone surrogates.
         (new / CARD).write_text(card, encoding="utf-8", errors="backslashreplace")
-        write_manifest(new, kind.__name__, parameters, fitted)
+        write_manifest(new, class_name(kind), parameters, fitted)
 
 
 def check_place(directory: str | os.PathLike[str]) -> Path:
@@ -39,13 +41,11 @@ def check_place(directory: str | os.PathLike[str]) -> Path:
         if found.exists() and not found.is_dir():
             raise ValueError(f"{str(place)!r} is a file; pass the path of a directory.")
         names = {path.name for path in found.iterdir()} if found.exists() else set()
-    foreign = sorted(names.difference(_KNOWN if MANIFEST in names else ()))
-    if foreign:
-        more = f" and {len(foreign) - 10} more" if len(foreign) > 10 else ""
+    if foreign := sorted(names.difference(_KNOWN if MANIFEST in names else ())):
         raise ValueError(
             f"The directory {str(place)!r} has files that skdice did not save: "
-            f"{', '.join(foreign[:10])}{more}. Nothing was written, since a save replaces the "
-            f"whole directory. Move them away or pass another directory."
+            f"{', '.join(foreign[:10])}. Nothing was written, since a save replaces the whole "
+            f"directory. Move them away or pass another directory."
         )
     return place
 
@@ -75,25 +75,22 @@ def find_saved(directory: str | os.PathLike[str], revision: str | None) -> Path:
     """
     path = as_path(directory)
     is_here = path.exists() or path.parent.exists()
-    if isinstance(directory, str) and _HUB_ID.fullmatch(directory) and not is_here:
-        return _download(directory, revision)
-    if revision is not None:
-        raise ValueError(
-            f"revision is for ids of the hub; got {revision!r} with the path {str(directory)!r}."
-        )
-    return path
-
-
-def _download(repo_id: str, revision: str | None) -> Path:
+    if not (isinstance(directory, str) and _HUB_ID.fullmatch(directory)) or is_here:
+        if revision is not None:
+            raise ValueError(
+                f"revision is for ids of the hub; got {revision!r} with the path {directory!r}."
+            )
+        return path
     from huggingface_hub import snapshot_download
 
     try:
-        place = snapshot_download(
-            repo_id, revision=revision, allow_patterns=[*_KNOWN], library_name="skdice"
+        return as_path(
+            snapshot_download(
+                directory, revision=revision, allow_patterns=[*_KNOWN], library_name="skdice"
+            )
         )
     except Exception as error:  # Each HTTP library has errors of its own.
         raise ValueError(
-            f"There is no directory {repo_id!r} here, and the hub did not give one "
+            f"There is no directory {directory!r} here, and the hub did not give one "
             f"({type(error).__name__}): {' '.join(str(error).split())}"
         ) from error
-    return as_path(place)

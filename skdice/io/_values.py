@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 
 from ..losses import Loss
-from ..nn import is_of_peft, make_config, set_fields
+from ..nn import make_config
 from ..tasks import Task
 from ..text import Similarities
 
@@ -24,26 +24,23 @@ def to_json(value: Any, name: str) -> Any:
     """
     if isinstance(value, np.generic) and value.dtype.kind in "biufU":  # No dates.
         value = value.item()
-    if isinstance(value, Enum):
+    elif isinstance(value, Enum):
         value = value.value
-    if isinstance(value, os.PathLike):
+    elif isinstance(value, os.PathLike):
         value = os.fspath(value)
-    if isinstance(value, torch.Tensor):
+    elif isinstance(value, torch.Tensor):
         value = value.detach().cpu().numpy()
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool | str | int):
         return value
-    if isinstance(value, str | int):  # Of a subclass what it is one of.
-        return str(value) if isinstance(value, str) else int(value)
     if isinstance(value, float) and math.isfinite(value):
-        return float(value)
+        return value
     if isinstance(value, list):
         return [to_json(item, name) for item in value]
     for kind, (types, parts, _) in _KINDS.items():
         if isinstance(value, types):
             return {"type": kind, "value": to_json(parts(value), name)}
-    if is_of_peft(value):
-        config = [type(value).__name__, list(set_fields(value).items())]
-        return {"type": "peft", "value": to_json(config, name)}
+    if hasattr(value, "peft_type"):
+        return {"type": "peft", "value": to_json(value.to_dict(), name)}
     raise ValueError(
         f"{name} has a value of type {type(value).__module__}.{type(value).__qualname__}, which "
         f"JSON cannot hold: {value!r}. Allowed are str, int, float, bool and None, and lists, "
@@ -59,13 +56,8 @@ def from_json(value: Any) -> Any:
         return value
     parts = from_json(value["value"])
     if value["type"] == "peft":
-        return make_config(parts[0], dict(parts[1]))
+        return make_config(parts)
     return _KINDS[value["type"]][2](parts)
-
-
-def without_numpy(value: Any) -> Any:
-    """Return an array as a list, a scalar of NumPy as Python's, and all else as it is."""
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def _make_array(parts: list[Any]) -> np.ndarray:
@@ -88,25 +80,32 @@ def _parts_of_object(value: Any) -> list[Any]:
         parts = {known.name: getattr(value, known.name) for known in fields(value)}
     else:
         parts = value._asdict()
-    return [_class_name(type(value)), list(parts.items())]
+    return [class_name(type(value)), list(parts.items())]
 
 
 def _make_object(parts: list[Any]) -> Any:
     """Return an object of skdice, or a loss of a class that others have imported."""
-    name, waiting = parts[0], [Loss, Task, Similarities]
-    while waiting:
-        kind: Any = waiting.pop()
-        if _class_name(kind) == name:
-            return kind(**dict(parts[1]))
-        waiting += kind.__subclasses__()
-    raise ValueError(
-        f"there is no loss {name!r}; if it is your own, import its class before you load"
-    )
+    kinds = subclasses(Loss) | subclasses(Task) | subclasses(Similarities)
+    if parts[0] not in kinds:
+        raise ValueError(
+            f"there is no loss {parts[0]!r}; if it is your own, import its class before you load"
+        )
+    return kinds[parts[0]](**dict(parts[1]))
 
 
-def _class_name(kind: type) -> str:
+def class_name(kind: type) -> str:
+    """Return by which name a class is saved: those of others with their module."""
     is_own = kind.__module__.partition(".")[0] == "skdice"
     return kind.__name__ if is_own else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def subclasses(kind: type) -> dict[str, Any]:
+    """Return a class and all below it that have been imported, by the names they are saved by."""
+    found: dict[str, Any] = {class_name(kind): kind}
+    below: type
+    for below in kind.__subclasses__():
+        found |= subclasses(below)
+    return found
 
 
 # Of each type, what takes its values apart and what makes them again; an object may be a tuple.

@@ -85,10 +85,10 @@ def get_entities(
     >>> get_entities(["B-PER", "I-PER", "O", "I-LOC"], mode="strict", scheme="IOB2")
     [EntitySpan(start=0, end=2, label='PER')]
     """
-    return find_entities(check_tags(tags, "tags"), check_scheme(mode, scheme), "tags")
+    return find_entities(check_tag_row(tags, "tags"), check_scheme(mode, scheme), "tags")
 
 
-def check_tags(tags: object, name: str) -> list[str]:
+def check_tag_row(tags: object, name: str) -> list[str]:
     """Return the tags of one sentence as a list of non-empty strings; errors call it `name`."""
     values = list_items(tags)
     if values is None:
@@ -105,7 +105,7 @@ def check_tag_sequences(
     y_true: TagSequences, y_pred: TagSequences
 ) -> tuple[list[list[str]], list[list[str]]]:
     """Return both corpora as lists of lists of str with equal shapes; errors name the row."""
-    true_rows, pred_rows = _check_tags(y_true, "y_true"), _check_tags(y_pred, "y_pred")
+    true_rows, pred_rows = _check_tag_rows(y_true, "y_true"), _check_tag_rows(y_pred, "y_pred")
     check_same_number(true_rows, pred_rows, "sentences", least=0)
     for row, (true_tags, pred_tags) in enumerate(zip(true_rows, pred_rows)):
         if len(true_tags) != len(pred_tags):
@@ -127,9 +127,9 @@ def check_same_number(y_true: list[Any], y_pred: list[Any], what: str, least: in
         raise ValueError("y_true and y_pred must have at least one row; got none.")
 
 
-def _check_tags(sentences: object, name: str) -> list[list[str]]:
+def _check_tag_rows(sentences: object, name: str) -> list[list[str]]:
     rows = check_rows(sentences, name, "lists of tags, one per sentence")
-    return [check_tags(tags, f"row {row} of {name}") for row, tags in enumerate(rows)]
+    return [check_tag_row(tags, f"row {row} of {name}") for row, tags in enumerate(rows)]
 
 
 def check_scheme(mode: str | None, scheme: str | None) -> str | None:

@@ -10,7 +10,7 @@ from .._inputs import check_rows
 from .._parameters import check_number
 from .._typing import TagSequences
 from ._entities import check_same_number
-from ._scores import divide, entities_of_rows, entity_f1_score, interval, resampled_sums
+from ._scores import divide, entities_of_rows, entity_f1_score, resampled_sums
 from ._squad import score_rows
 
 METRICS = {
@@ -171,5 +171,6 @@ def bootstrap_interval(
         rng = np.random.default_rng(random_state)
         draws = (rng.integers(len(true), size=len(true)) for _ in range(n_resamples))
         scores = np.array([metric([true[i] for i in d], [pred[i] for i in d]) for d in draws])
-    low, high = interval(scores, confidence_level)
+    tail = (1 - confidence_level) / 2
+    low, high = np.quantile(scores, [tail, 1 - tail])
     return float(low), float(high)

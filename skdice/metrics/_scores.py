@@ -18,8 +18,6 @@ Support = int | NDArray[np.int64]
 # The actual and the predicted entities of a sentence.
 _Row = tuple[set[EntitySpan], set[EntitySpan]]
 
-_N_RESAMPLES = 1000
-
 
 def entity_f1_score(
     y_true: TagSequences,
@@ -133,7 +131,6 @@ def entity_classification_report(
     mode: str | None = None,
     scheme: str | None = None,
     zero_division: float = 0,
-    confidence_level: float | None = None,
 ) -> str | dict[str, dict[str, float]]:
     """Tabulate precision, recall, F1 score and support of whole entities, type by type.
 
@@ -145,16 +142,13 @@ def entity_classification_report(
         Decimals in the text; a dict is not rounded.
     output_dict : bool, default=False
         Return a dict instead of text.
-    confidence_level : float, optional
-        Adds an interval of F1 over sentences, 0.95 for one of 95 %; see :func:`bootstrap_interval`.
 
     Returns
     -------
     str or dict
         The layout of seqeval and scikit-learn. The dict maps each type, and then
         ``"micro avg"``, ``"macro avg"`` and ``"weighted avg"``, to a dict with the keys
-        ``"precision"``, ``"recall"``, ``"f1-score"`` and ``"support"`` and, if there is an
-        interval, ``"f1-score low"`` and ``"f1-score high"``.
+        ``"precision"``, ``"recall"``, ``"f1-score"`` and ``"support"``.
 
     Examples
     --------
@@ -175,35 +169,22 @@ def entity_classification_report(
     owner = "entity_classification_report"
     check_number(owner, "digits", digits, low=0, integer=True)
     _check_options(owner, None, zero_division)
-    bounds: dict[str, Any] = {"low": 0, "high": 1, "closed": "neither"}
-    check_number(owner, "confidence_level", confidence_level, optional=True, **bounds)
-    rows = list(entities_of_rows(y_true, y_pred, mode, scheme)) or [(set(), set())]
-    labels, counts = _count_all(rows)
-    report = _tabulate(labels, counts, zero_division)
-    if confidence_level is not None:
-        of_rows = count_by_label(rows, labels).reshape(len(rows), -1)
-        sums = resampled_sums(of_rows, _N_RESAMPLES, 0).astype(np.int64)
-        drawn = (_tabulate(labels, sum_.reshape(3, -1), zero_division) for sum_ in sums)
-        f1 = [[row["f1-score"] for row in table.values()] for table in drawn]
-        lows, highs = interval(np.array(f1), confidence_level)
-        for name, low, high in zip(report, lows.tolist(), highs.tolist()):
-            report[name] |= {"f1-score low": low, "f1-score high": high}
+    labels, counts = _count_all(entities_of_rows(y_true, y_pred, mode, scheme))
+    columns = (np.asarray(column).tolist() for column in _average(counts, None, zero_division))
+    rows = dict(zip(labels, zip(*columns)))
+    for average in ("micro", "macro", "weighted"):
+        rows[f"{average} avg"] = _average(counts, average, zero_division)
+    headers = ("precision", "recall", "f1-score", "support")
     if output_dict:
-        return report
+        return {name: dict(zip(headers, row)) for name, row in rows.items()}
 
-    width = max(map(len, report))
-    headers = ["precision", "recall", "f1-score"]
-    if confidence_level is not None:
-        headers.append(f"{100 * confidence_level:g} % interval")
-    lines = [" ".join([" " * width, "", *(f"{name:>9}" for name in [*headers, "support"])]), ""]
-    for i, (name, scores) in enumerate(report.items()):
+    width = max(map(len, rows))
+    lines = [" ".join([" " * width, "", *(f"{header:>9}" for header in headers)]), ""]
+    for i, (name, (*scores, support)) in enumerate(rows.items()):
         if i == len(labels):
             lines.append("")
-        cells = [f"{scores[header]:>9.{digits}f}" for header in headers[:3]]
-        if confidence_level is not None:
-            ends = f"{scores['f1-score low']:.{digits}f}-{scores['f1-score high']:.{digits}f}"
-            cells.append(ends.rjust(len(headers[3])))
-        lines.append(" ".join([name.rjust(width), "", *cells, f"{scores['support']:>9}"]))
+        cells = [f"{score:>9.{digits}f}" for score in scores]
+        lines.append(" ".join([name.rjust(width), "", *cells, f"{support:>9}"]))
     return "\n".join([*lines, ""])
 
 
@@ -325,25 +306,6 @@ def _average(
     weights = actual if average == "weighted" and support else None
     precision, recall, f1 = (float(np.average(score, weights=weights)) for score in scores)
     return precision, recall, f1, support
-
-
-def _tabulate(
-    labels: list[str], counts: NDArray[np.int64], zero_division: float
-) -> dict[str, dict[str, float]]:
-    """Return the scores of each type, and then of each average, by name."""
-    columns = (np.asarray(column).tolist() for column in _average(counts, None, zero_division))
-    rows = dict(zip(labels, zip(*columns)))
-    for average in ("micro", "macro", "weighted"):
-        rows[f"{average} avg"] = _average(counts, average, zero_division)
-    header = ("precision", "recall", "f1-score", "support")
-    return {name: dict(zip(header, row)) for name, row in rows.items()}
-
-
-def interval(scores: NDArray[np.float64], confidence_level: float) -> NDArray[np.float64]:
-    """Return the lower and the upper percentile over the first axis, (2, ...)."""
-    tail = (1 - confidence_level) / 2
-    ends: NDArray[np.float64] = np.quantile(scores, [tail, 1 - tail], axis=0)
-    return ends
 
 
 def resampled_sums(counts: np.ndarray, n_resamples: int, random_state: int) -> NDArray[np.float64]:

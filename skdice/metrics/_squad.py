@@ -1,11 +1,9 @@
 """Scores of extractive question answering, counted as the official SQuAD scripts count them."""
 
-import math
 import re
 import string
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +13,7 @@ from sklearn.metrics import make_scorer
 
 from .._inputs import check_rows, describe, list_items
 from .._parameters import check_option
-from .._typing import Answers, Numbers, Strings
+from .._typing import Answers, Strings
 from ._entities import check_same_number
 
 _VERSIONS = ("2.0", "1.1")
@@ -29,7 +27,6 @@ _ANSWER_KINDS = (
 
 class _RowScores(NamedTuple):
     has_answer: NDArray[np.bool_]
-    is_answered: NDArray[np.bool_]
     exact_match: NDArray[np.float64]
     f1: NDArray[np.float64]
 
@@ -65,7 +62,7 @@ def squad_f1_score(y_true: Answers, y_pred: Strings, *, version: str = "2.0") ->
     See Also
     --------
     squad_exact_match : The share of the answers that are right as a whole.
-    squad_report : Both scores, with and without an answer, and the best no-answer threshold.
+    squad_report : Both scores, of questions with and without an answer.
 
     Notes
     -----
@@ -114,23 +111,13 @@ def squad_exact_match(y_true: Answers, y_pred: Strings, *, version: str = "2.0")
     return float(np.mean(score_rows(y_true, y_pred, version).exact_match))
 
 
-def squad_report(
-    y_true: Answers,
-    y_pred: Strings,
-    *,
-    no_answer_score: Numbers | None = None,
-    version: str = "2.0",
-) -> pd.DataFrame:
+def squad_report(y_true: Answers, y_pred: Strings, *, version: str = "2.0") -> pd.DataFrame:
     """Compute exact match and F1 of all questions and of those with and without an answer.
 
     Parameters
     ----------
     y_true, y_pred, version
-        As in :func:`squad_f1_score`, errors included. For a threshold that can do more than empty
-        further answers, give the best answer to every question.
-    no_answer_score : list, tuple, Series or array of shape (n_questions,), default=None
-        The larger, the more likely is it that the question has no answer: a probability or any
-        other number; one that is not finite, or version ``"1.1"`` with it, is a ValueError.
+        As in :func:`squad_f1_score`, errors included.
 
     Returns
     -------
@@ -138,55 +125,26 @@ def squad_report(
         The rows ``"total"``, ``"HasAns"`` and ``"NoAns"`` with the columns ``exact_match`` and
         ``f1`` in [0, 1] (missing where there is no question) and ``n``, the number of questions.
 
-        With `no_answer_score` a row ``"best"`` follows: the highest total scores that a threshold
-        reaches, each with its own, in two more columns, ``exact_match_threshold`` and
-        ``f1_threshold`` (missing in the other rows). A threshold turns the answers to questions
-        whose `no_answer_score` is larger into ``""``.
-
-    Notes
-    -----
-    Row ``"best"`` follows ``find_best_thresh`` of evaluate-v2.0.py: of equally good thresholds the
-    smallest counts; if no answer at all is best, it is 0 (minus infinity here if a score is
-    negative); rows with equal scores are taken one after the other; and a question without an
-    answer is right only if the prediction is ``""``, not if it is merely punctuation and articles.
-
     Examples
     --------
     >>> from skdice.metrics import squad_report
     >>> y_true = ["Oslo", "the North Sea", "", ""]
-    >>> y_pred = ["Oslo", "North Sea coast", "Bergen", ""]
-    >>> squad_report(y_true, y_pred)
+    >>> squad_report(y_true, ["Oslo", "North Sea coast", "Bergen", ""])
                exact_match   f1  n
     questions
     total              0.5  0.7  4
     HasAns             0.5  0.9  2
     NoAns              0.5  0.5  2
-    >>> report = squad_report(y_true, y_pred, no_answer_score=[0.1, 0.3, 0.8, 0.9])
-    >>> report.loc["best", ["f1", "f1_threshold"]]
-    f1              0.95
-    f1_threshold    0.30
-    Name: best, dtype: float64
     """
     scores = score_rows(y_true, y_pred, version)
-    has_answer = scores.has_answer
-    groups = {"total": np.full(len(has_answer), True), "HasAns": has_answer, "NoAns": ~has_answer}
-    rows: dict[str, dict[str, float]] = {}
-    for name, group in groups.items():
-        parts = {"exact_match": scores.exact_match[group], "f1": scores.f1[group]}
-        means = {key: part.mean() if len(part) else math.nan for key, part in parts.items()}
-        rows[name] = {**means, "n": int(group.sum())}
-    if no_answer_score is not None:
-        if version != "2.0":
-            raise ValueError(
-                "no_answer_score needs version='2.0', as version 1.1 has no questions without an "
-                f"answer; got version={version!r}."
-            )
-        numbers = _check_numbers(no_answer_score, len(has_answer))
-        exact_match, at_exact_match = _find_best_threshold(scores.exact_match, scores, numbers)
-        f1, at_f1 = _find_best_threshold(scores.f1, scores, numbers)
-        rows["best"] = {"exact_match": exact_match, "f1": f1, "n": len(has_answer)}
-        rows["best"] |= {"exact_match_threshold": at_exact_match, "f1_threshold": at_f1}
-    report = pd.DataFrame.from_dict(rows, orient="index").astype({"n": "int64"})
+    of_rows = pd.DataFrame({"exact_match": scores.exact_match, "f1": scores.f1})
+    parts = {
+        "total": of_rows,
+        "HasAns": of_rows[scores.has_answer],
+        "NoAns": of_rows[~scores.has_answer],
+    }
+    report = pd.DataFrame({name: part.mean() for name, part in parts.items()}).T
+    report["n"] = [len(part) for part in parts.values()]
     return report.rename_axis("questions")
 
 
@@ -231,8 +189,7 @@ def score_rows(y_true: Answers, y_pred: Strings, version: str) -> _RowScores:
             )
     pairs = [_score_answer(*row, version) for row in zip(answers, predictions)]
     exact_match, f1 = np.array(pairs, dtype=float).T
-    is_answered = np.array([text != "" for text in predictions], dtype=bool)
-    return _RowScores(has_answer, is_answered, exact_match, f1)
+    return _RowScores(has_answer, exact_match, f1)
 
 
 def _score_answer(answers: Sequence[str], prediction: str, version: str) -> tuple[float, float]:
@@ -258,36 +215,6 @@ def _score_words(words: list[str], predicted: list[str], both_empty: float) -> f
         return 0.0
     precision, recall = n_common / len(predicted), n_common / len(words)
     return 2 * precision * recall / (precision + recall)
-
-
-def _find_best_threshold(
-    row_scores: NDArray[np.float64], scores: _RowScores, no_answer_score: NDArray[np.float64]
-) -> tuple[float, float]:
-    """Return the best mean of `row_scores` under a threshold, and the threshold."""
-    # What the answer to a question adds to the score of giving none.
-    gains = np.where(scores.has_answer, row_scores, -scores.is_answered.astype(float))
-    total = best = float(np.sum(~scores.has_answer))
-    threshold = 0.0 if no_answer_score.min() >= 0 else -math.inf
-    for i in np.argsort(no_answer_score, kind="stable"):
-        total += gains[i]
-        if total > best:
-            best, threshold = total, no_answer_score[i]
-    return float(best / len(gains)), float(threshold)
-
-
-def _check_numbers(no_answer_score: Numbers, n_rows: int) -> NDArray[np.float64]:
-    values = check_rows(no_answer_score, "no_answer_score", "numbers, one per question")
-    if len(values) != n_rows:
-        raise ValueError(
-            f"no_answer_score must have one number per row; got {len(values)} numbers and "
-            f"{n_rows} rows."
-        )
-    for i, value in enumerate(values):
-        if not isinstance(value, Real) or not math.isfinite(value):
-            raise ValueError(
-                f"row {i} of no_answer_score must be a finite number; got {describe(value)}."
-            )
-    return np.array(values, dtype=float)
 
 
 squad_exact_match_scorer = make_scorer(squad_exact_match)

@@ -18,14 +18,10 @@ from .._pipeline import final_step, silenced, with_parameters
 from .._version import __version__
 from ..estimators import TextEstimator
 from ..losses import Loss
-from ..metrics import read_answers
-from ..tasks import check_known_columns
 from ._loss_comparison import LossComparison, ScoredRun
-from ._runs import LossRun, Protocol, hold_out, run_loss, text_estimator
+from ._runs import TUNED, LossRun, Protocol, run_loss, text_estimator
 from ._space import LOSS_PARAMETERS, switch_loss
 
-# What a row of the table is called after its loss, by the decision.
-_SUFFIXES = {"own": "", "tuned": "+threshold"}
 # What an entry of ``losses`` may have, if it is a dict.
 _ENTRY_KEYS = ("loss", *LOSS_PARAMETERS, "class_weight")
 # A training loss that fell by more in the last epoch was not near its floor. With 200 sentences of
@@ -36,7 +32,6 @@ _LARGEST_LAST_FALL = 0.25
 # sentences with 20 words outside for each one inside it had rested after 4 epochs, with F1 23 on
 # training sentences and 17 on others.
 _LEAST_TRAIN_F1 = 0.5
-_Results = dict[tuple[str, int], LossRun]
 
 
 def compare_losses(
@@ -56,8 +51,9 @@ def compare_losses(
 ) -> LossComparison:
     """Fit an estimator with several losses and seeds and compare what they reach on test rows.
 
-    Every loss gets the same rows, parameters and seeds. ``max_epochs="auto"`` may make more epochs
-    with cross-entropy than with other losses; a number is the same for all.
+    Every loss gets the same rows, parameters and seeds. That is a fair budget, not the best that
+    each loss can reach: a learning rate that was found with one loss favours it.
+    ``max_epochs="auto"`` may make more epochs with cross-entropy than with other losses.
 
     Parameters
     ----------
@@ -85,9 +81,8 @@ def compare_losses(
         Processes; None is one, unless in a ``joblib.parallel_config`` context. With
         ``backend="dask"`` the fits run on a cluster, whose workers should have one thread each.
     cache_dir : str or PathLike, optional
-        Directory of a ``joblib.Memory`` of finished runs (loss and seed), which all processes can
-        write to. What was run there with the same class, parameters, rows, version and base model
-        (files of a directory, name of a hub id) is not run again.
+        Directory of a ``joblib.Memory`` of finished runs (loss and seed). What was run there with
+        the same class, parameters, rows, version and base model is not run again.
     verbose : int, default=1
         0 shows no progress bar.
 
@@ -102,8 +97,8 @@ def compare_losses(
         If the estimator is none of this package, or an argument is of another kind.
     ValueError
         If losses or seeds are empty or twice there, the baseline is not among the losses, the rows
-        are not allowed, a loss cannot be used with the estimator, or there is no decision to tune;
-        all of this before anything is trained. Errors in a fit have a note of loss and seed.
+        are not allowed, or a loss cannot be used with the estimator; all of this before anything is
+        trained. Errors in a fit have a note of loss and seed.
 
     Warns
     -----
@@ -115,22 +110,14 @@ def compare_losses(
     --------
     tune_decision : Tunes the decision of one fitted estimator.
 
-    Notes
-    -----
-    The same parameters are a fair budget, not the best that each loss can reach: a learning rate
-    that was found with one loss favours it.
-
     Examples
     --------
     >>> from skdice import DicePairClassifier
     >>> from skdice.model_selection import compare_losses
-    >>> classifier = DicePairClassifier()
-    >>> comparison = compare_losses(
-    ...     classifier, X, y, X_test, y_test, losses=("ce", "dice"), tune_threshold=True
-    ... )  # doctest: +SKIP
+    >>> comparison = compare_losses(DicePairClassifier(), X, y, X_test, y_test)  # doctest: +SKIP
     >>> print(comparison.to_markdown())  # doctest: +SKIP
     """
-    suffixes = [*_SUFFIXES.values()] if tune_threshold else [""]
+    suffixes = ["", TUNED] if tune_threshold else [""]
     entries, seeds = _check_losses(losses, suffixes, baseline), _check_seeds(seeds)
     final = text_estimator(estimator)
     X, y, X_test, y_test = map(indexable_rows, (X, y, X_test, y_test))
@@ -139,17 +126,16 @@ def compare_losses(
         for label, parameters in entries.items()
         for seed in seeds
     }
-    _check_both_parts(final, (X, y), (X_test, y_test), isinstance(estimator, Pipeline))
-    task = final.task.measure(y)
-    protocol = Protocol(task, X, y, X_test, y_test, bool(tune_threshold))
-    if tune_threshold:
-        _check_tunable(final, protocol)
-    run = run_loss
+    is_pipeline = isinstance(estimator, Pipeline)
+    _check_rows(final, X, y, "X and y", is_pipeline)
+    _check_rows(final, X_test, y_test, "X_test and y_test", is_pipeline)
+    protocol = Protocol(final.task.measure(y), X, y, X_test, y_test, bool(tune_threshold))
+    run, common = run_loss, []
     if cache_dir is not None:
-        memory = _open_cache(cache_dir)
+        # A name says what a run depends on; without a cache nothing has to be found again.
+        memory = Memory(os.fspath(cache_dir), verbose=0)
         run = memory.cache(run_loss, ignore=["estimator", "protocol"])
-    # A name says what a run depends on; without a cache nothing has to be found again.
-    common = [] if cache_dir is None else [__version__, digest(protocol)]
+        common = [__version__, digest(protocol)]
     tasks = [
         delayed(_run)(run, key, each, protocol, digest([*common, each]) if common else "")
         for key, each in estimators.items()
@@ -157,11 +143,14 @@ def compare_losses(
     results = _run_all(tasks, n_jobs, verbose)
     base = next(label for label in entries if baseline in [f"{label}{end}" for end in suffixes])
     _warn_if_undertrained(base, [results[base, seed] for seed in seeds], final.max_epochs)
-    n_held_out = 0
-    if tune_threshold:
-        n_held_out = len(hold_out(estimators[next(iter(entries)), seeds[0]], protocol)[1])
+    n_held_out = results[base, seeds[0]].n_held_out
     return LossComparison(
-        _scored_runs({key: results[key] for key in estimators}),
+        [
+            ScoredRun(f"{label}{suffix}", seed, *results[label, seed].decisions[suffix])
+            for label in entries
+            for suffix in suffixes
+            for seed in seeds
+        ],
         baseline=baseline,
         n_train=_num_samples(y) - n_held_out,
         n_held_out=n_held_out,
@@ -202,27 +191,20 @@ def _warn_if_undertrained(label: str, runs: Sequence[LossRun], max_epochs: int |
         )
 
 
-def _open_cache(cache_dir: str | os.PathLike[str]) -> Memory:
-    try:
-        os.makedirs(cache_dir, exist_ok=True)
-        return Memory(os.fspath(cache_dir), verbose=0)
-    except (OSError, TypeError) as error:
-        raise ValueError(
-            f"cache_dir must be a directory to write to, or None; got {cache_dir!r} ({error})."
-        ) from error
-
-
-def _run_all(tasks: Sequence[Any], n_jobs: int | None, verbose: int) -> _Results:
+def _run_all(
+    tasks: Sequence[Any], n_jobs: int | None, verbose: int
+) -> dict[tuple[str, int], LossRun]:
     """Return the run of each loss and seed, and show how far they are."""
     from tqdm.auto import tqdm
 
-    results: _Results = {}
+    results = {}
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     with tqdm(total=len(tasks), unit="run", disable=not verbose) as bar:
         for key, run in parallel(tasks):
             results[key] = run
             bar.set_description(f"{key[0]}, seed {key[1]}")
-            bar.set_postfix_str(_f1_so_far(results))
+            f1 = (counts.of_all_rows()["f1"] for _, counts in run.decisions.values())
+            bar.set_postfix_str("F1 " + ", ".join(f"{value:.3f}" for value in f1))
             bar.update()
     return results
 
@@ -235,25 +217,6 @@ def _run(run: Callable[..., LossRun], key: Any, *arguments: Any) -> tuple[Any, L
         raise
 
 
-def _scored_runs(results: _Results) -> list[ScoredRun]:
-    """Return the runs loss by loss, each tuned one after its own decision."""
-    return [
-        ScoredRun(f"{label}{suffix}", seed, run.fit_seconds[part], run.counts[part])
-        for label in dict.fromkeys(label for label, _ in results)
-        for part, suffix in _SUFFIXES.items()
-        for (other, seed), run in results.items()
-        if other == label and part in run.counts
-    ]
-
-
-def _f1_so_far(results: _Results) -> str:
-    """Return the mean F1 of each loss over its finished seeds."""
-    f1: dict[str, list[float]] = {}
-    for run in _scored_runs(results):
-        f1.setdefault(run.loss, []).append(run.counts.of_all_rows()["f1"])
-    return "F1 " + ", ".join(f"{loss} {sum(all_) / len(all_):.3f}" for loss, all_ in f1.items())
-
-
 def _check_losses(losses: Any, suffixes: Sequence[str], baseline: str) -> dict[str, dict[str, Any]]:
     """Return the parameters of each loss by its label, which has a row for each of the suffixes."""
     expected = (
@@ -264,12 +227,9 @@ def _check_losses(losses: Any, suffixes: Sequence[str], baseline: str) -> dict[s
         raise TypeError(f"{expected}; got {losses!r}.")
     pairs = losses.items() if isinstance(losses, Mapping) else ((name, name) for name in losses)
     entries = list(pairs)
-    if not entries:
-        raise ValueError(f"{expected}; got none.")
-    for label, entry in entries:
-        if not isinstance(label, str) or not label:
-            hint = " Give loss objects labels: {'my loss': ...}." if label is entry else ""
-            raise TypeError(f"{expected}; got {label!r} among them.{hint}")
+    if not entries or not all(isinstance(label, str) for label, _ in entries):
+        hint = " Give loss objects labels: {'my loss': ...}." if entries else ""
+        raise ValueError(f"{expected}; got {losses!r}.{hint}")
     labels = [f"{label}{suffix}" for label, _ in entries for suffix in suffixes]
     _check_unique("losses", labels)
     check_option("compare_losses", "baseline", baseline, labels)
@@ -279,24 +239,17 @@ def _check_losses(losses: Any, suffixes: Sequence[str], baseline: str) -> dict[s
 def _check_entry(label: str, entry: Any) -> dict[str, Any]:
     if isinstance(entry, str | Loss):
         return {"loss": entry}
-    if not isinstance(entry, Mapping):
-        raise TypeError(
-            f"losses[{label!r}] must be a name, a loss object or a dict of parameters; got "
-            f"{entry!r}."
-        )
-    unknown = [name for name in entry if name not in _ENTRY_KEYS]
-    if "loss" not in entry or unknown:
-        problem = "'loss' is not there" if "loss" not in entry else f"got {unknown[0]!r}"
+    is_dict = isinstance(entry, Mapping) and "loss" in entry
+    if not is_dict or not set(entry) <= set(_ENTRY_KEYS):
         raise ValueError(
-            f"losses[{label!r}] must have 'loss' and may have {', '.join(_ENTRY_KEYS[1:])}; "
-            f"{problem}. Other parameters are the same for all losses: set them on the estimator."
+            f"losses[{label!r}] must be a name, a loss object, or a dict with 'loss' and perhaps "
+            f"{', '.join(_ENTRY_KEYS[1:])}; got {entry!r}. Other parameters are the same for all "
+            f"losses: set them on the estimator."
         )
     return dict(entry)
 
 
-def _check_seeds(seeds: Any) -> list[int]:
-    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
-        raise TypeError(f"seeds must be a sequence of int; got {seeds!r}.")
+def _check_seeds(seeds: Iterable[int]) -> list[int]:
     seeds = list(seeds)
     if not seeds:
         raise ValueError("seeds must have at least one int; got none.")
@@ -312,58 +265,17 @@ def _check_unique(name: str, values: list[Any]) -> None:
         raise ValueError(f"{name} must be different from each other; got {twice[0]!r} twice.")
 
 
-def _check_both_parts(
-    final: TextEstimator, training: tuple[Any, Any], test: tuple[Any, Any], is_pipeline: bool
-) -> None:
-    """Check rows and labels to train and to test on, and that a classifier can tell them alike."""
-    labels = _check_part(final, *training, ("X", "y"), is_pipeline)
-    test_labels = _check_part(final, *test, ("X_test", "y_test"), is_pipeline)
-    if labels is None:
-        return
-    kind, test_kind = (
-        "str" if part.dtype == object else f"{part.shape[1]} columns" if part.ndim == 2 else "int"
-        for part in (labels, test_labels)
-    )
-    if kind != test_kind:
-        raise ValueError(f"y and y_test must have labels of one kind; got {kind} and {test_kind}.")
-    if labels.ndim == 2:
-        names = final.task.read_y(training[1], labels).names
-        test_names = final.task.read_y(test[1], test_labels).names
-        check_known_columns(test_names.tolist(), names.tolist())
-
-
-def _check_part(
-    final: TextEstimator, X: Any, y: Any, names: tuple[str, str], is_pipeline: bool
-) -> Any:
-    """Check rows and labels, and return those of a classifier.
-
-    The rows of a Pipeline are known to its first step only.
-    """
+def _check_rows(final: TextEstimator, X: Any, y: Any, names: str, is_pipeline: bool) -> None:
+    """Check rows and labels; the rows of a Pipeline are known to its first step only."""
     n_rows, n_labels = _num_samples(X), _num_samples(y)
     if n_rows != n_labels or not n_rows:
         raise ValueError(
-            f"{names[0]} and {names[1]} must have the same number of rows, at least one; got "
-            f"{n_rows} and {n_labels}."
+            f"{names} must have the same number of rows, at least one; got {n_rows} and {n_labels}."
         )
+    task = final.task
     try:
-        task = final.task
         rows = range(n_rows) if task.info.is_classifier else y
-        labels = task.read_y(y, rows if is_pipeline else task.read_X(X))
+        task.read_y(y, rows if is_pipeline else task.read_X(X))
     except (TypeError, ValueError) as error:
-        error.add_note(f"This is about {names[0]} and {names[1]}.")
+        error.add_note(f"This is about {names}.")
         raise
-    return labels.values if task.info.is_classifier else None
-
-
-def _check_tunable(final: TextEstimator, protocol: Protocol) -> None:
-    problem = None
-    if protocol.task == "tags" or (
-        protocol.task == "entities" and not any("O" in row for row in protocol.y)
-    ):
-        problem = "a tagger has one among chunk tags with 'O' only, the bias of 'O'"
-    elif protocol.task == "questions" and all(
-        any(read_answers(row, "a row of y")) for row in protocol.y
-    ):
-        problem = "an extractor has one only if some training question has no answer"
-    if problem:
-        raise ValueError(f"tune_threshold=True needs a decision to tune: {problem}.")

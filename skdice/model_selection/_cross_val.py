@@ -25,7 +25,6 @@ def cross_val_predict_proba(
     cv: Any = None,
     sample_weight: Any = None,
     n_jobs: int | None = None,
-    verbose: int = 0,
 ) -> np.ndarray:
     """Return the class probabilities of every row by a fit that has not seen it.
 
@@ -47,8 +46,6 @@ def cross_val_predict_proba(
         For the fits. In a Pipeline it goes to the last step.
     n_jobs : int, optional
         Folds that are fitted at the same time, by joblib.
-    verbose : int, default=0
-        Of joblib.
 
     Returns
     -------
@@ -78,34 +75,31 @@ def cross_val_predict_proba(
         )
     if y is None:
         raise ValueError("cross_val_predict_proba needs y, the tags or labels. Got y=None.")
-    X, y, groups = indexable(*map(indexable_rows, (X, y)), groups)
-    weight = check_sample_weight(sample_weight, _num_samples(y))
-    weights = {} if weight is None else {weight_parameter(estimator): weight}
+    X, y, groups = indexable(indexable_rows(X), indexable_rows(y), groups)
     n_rows = _num_samples(y)
+    weight = check_sample_weight(sample_weight, n_rows)
+    weights = {} if weight is None else {weight_parameter(estimator): weight}
     parts = check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups)
     # Parts may be masks or lists.
     splits = [tuple(np.arange(n_rows)[part] for part in split) for split in parts]
     check_partition(splits, n_rows, "cross_val_predict_proba")
-    results = Parallel(n_jobs=n_jobs, verbose=verbose)(
+    results = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_predict)(clone(estimator), X, y, train, test, weights)
         for train, test in splits
     )
-    every = results[0][0]
-    if any(classes != every for classes, _ in results):
-        every = sorted(set().union(*(classes for classes, _ in results)))
+    every = sorted(set().union(*(classes for classes, _ in results)))
     rows: list[Any] = [None] * n_rows
-    lacking = {}
-    for fold, ((classes, found), (_, test)) in enumerate(zip(results, splits)):
-        if len(classes) < len(every):
-            lacking[fold] = list_some([name for name in every if name not in classes])
+    lacking = [fold for fold, (classes, _) in enumerate(results) if len(classes) < len(every)]
+    for (classes, found), (_, test) in zip(results, splits):
         for i, known in zip(test, found):
             rows[i] = in_columns(known, classes, every, 0.0)
     if lacking:
-        fold, names = next(iter(lacking.items()))
+        known = results[lacking[0]][0]
         warnings.warn(
             f"The training parts of {len(lacking)} of {len(splits)} folds lack some classes, which "
-            f"are 0 there: fold {fold} (counted from 0) has no {names}. Stratified folds "
-            f"avoid this.",
+            f"are 0 there: fold {lacking[0]} (counted from 0) has no "
+            f"{list_some([name for name in every if name not in known])}. Stratified folds avoid "
+            f"this.",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -57,11 +57,10 @@ def tune_decision(
     min_precision, min_recall : float, optional
         Maximise recall with at least this precision, or precision with at least this recall: of
         entities (with ``per_label`` of each type), of the positive one of two classes, of each of
-        several labels, or of answers (by their F1 with the gold ones). For entities
-        a margin of one standard error is added, because the decision that just reaches it here is
-        the luckiest of many; other rows then reach it most of the time. If there are too few
-        entities for that margin, the surest decision is taken. Without a margin, as for all others,
-        other rows reach it about half of the time. If no decision reaches it, a warning says so.
+        several labels, or of answers (by their F1 with the gold ones). For entities a margin of one
+        standard error is added, so that other rows reach it most of the time; with too few of them
+        for that margin, the surest decision is taken. All else reaches it on other rows about half
+        of the time. If no decision reaches it, a warning says so.
     cv : int, optional
         Number of folds for tuning on the training rows, so that none has to be held out. For each
         fold a clone is fitted on the others and predicts this one; the decision is tuned on all of
@@ -93,17 +92,18 @@ def tune_decision(
     Examples
     --------
     >>> from skdice.model_selection import tune_decision
-    >>> classifier.fit(X_train, y_train)  # doctest: +SKIP
     >>> tuned = tune_decision(classifier, X_valid, y_valid)  # doctest: +SKIP
-    >>> tuned.score(X_test, y_test)  # doctest: +SKIP
     >>> sure = tune_decision(tagger, X_valid, y_valid, min_precision=0.9)  # doctest: +SKIP
     >>> tuned = tune_decision(tagger, X_train, y_train, cv=5)  # doctest: +SKIP
     """
     if isinstance(estimator, Pipeline):
         *before, (name, last) = estimator.steps
+        for _, step in before:
+            if hasattr(step, "transform"):  # Others, such as samplers, only change what is fitted.
+                X = step.transform(X)
         tuned_last = tune_decision(
             last,
-            estimator[:-1].transform(X) if before else X,
+            X,
             y,
             metric=metric,
             sample_weight=sample_weight,

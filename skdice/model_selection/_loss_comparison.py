@@ -108,12 +108,10 @@ class LossComparison:
         Returns
         -------
         DataFrame
-            Index ``loss``; all numbers are percentages or differences of percentages. For each
-            metric a column with the mean over the seeds, and ``<metric>_sd`` with the standard
-            deviation (missing with one seed). F1, exact match and accuracy have three more:
-            ``<metric>_delta``, the difference to the baseline, and ``<metric>_delta_low`` and
-            ``<metric>_delta_high``, its 95 % interval (see Notes of the class). They are missing
-            for the baseline.
+            Index ``loss``; all numbers are percentages. For each metric the mean over the seeds,
+            and ``<metric>_sd``, the standard deviation (missing with one seed). F1, exact match and
+            accuracy have three more: ``<metric>_delta``, ``<metric>_delta_low`` and
+            ``<metric>_delta_high``, as of :meth:`differences`.
         """
         scores = self.frame.groupby("loss", sort=False)[list(self.metrics)]
         means, deviations = scores.mean() * 100, scores.std() * 100
@@ -194,17 +192,15 @@ class LossComparison:
         """
         from ..inspection import LossComparisonDisplay
 
-        return LossComparisonDisplay.from_comparison(self, metric=metric, ax=ax)
+        return LossComparisonDisplay(self, metric=metric).plot(ax)
 
     def caption(self) -> str:
         """Say in a line what the budget was and what the numbers are."""
-        held_out = ""
-        if self.n_held_out:
-            held_out = f" ({self.n_held_out:,} more to tune decisions for F1)"
-        seeds, n_seeds, mean = ", ".join(map(str, self.seeds)), "1 seed", "in %"
-        if len(self.seeds) > 1:
-            n_seeds = f"{len(self.seeds)} seeds"
-            mean = "mean ± standard deviation over the seeds, in %"
+        held_out = (
+            f" ({self.n_held_out:,} more to tune decisions for F1)" if self.n_held_out else ""
+        )
+        seeds = ", ".join(map(str, self.seeds))
+        mean = "in %" if len(self.seeds) == 1 else "mean ± standard deviation over the seeds, in %"
         delta = ""
         if len(self.losses) > 1:
             delta = (
@@ -212,10 +208,9 @@ class LossComparison:
                 f"test rows ({_N_RESAMPLES:,} resamples), which covers neither seeds nor training "
                 f"rows"
             )
-        epochs = f"{self.n_epochs!r} epoch{'' if self.n_epochs == 1 else 's'}"
         return (
             f"{self.n_train:,} training rows{held_out}, {self.n_test:,} test rows, "
-            f"{epochs}, {n_seeds} ({seeds}); {mean}{delta}."
+            f"epochs {self.n_epochs!r}, seeds {seeds}; {mean}{delta}."
         )
 
     def _lay_out(self, escape: Callable[[str], str], bold: str) -> pd.DataFrame:

@@ -17,23 +17,25 @@ from ..metrics import RowCounts
 from ..tasks import check_labels, is_indicator, split_rows
 from ._decision import tune_decision
 
-HELD_OUT_FRACTION = 0.15
+# What a row of the table with a tuned decision is called, after its loss.
+TUNED = "+threshold"
+_HELD_OUT_FRACTION = 0.15
 # Training rows that a run predicts, to see whether it has learned them.
 _N_TRAINING_ROWS = 100
 
 
 class LossRun(NamedTuple):
-    """What came of a fit, by the decision: its "own" and, if asked for, a "tuned" one."""
+    """What came of a fit with its own decision (key "") and, if asked for, with a `TUNED` one."""
 
-    fit_seconds: dict[str, float]
-    counts: dict[str, RowCounts]
+    decisions: dict[str, tuple[float, RowCounts]]  # seconds, and what was right on the test rows
+    n_held_out: int
     train_loss: list[float]  # by epoch
     train_f1: float  # on some of the rows that it was trained on
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """What all runs of a comparison share; `task` is a key of ``METRICS``."""
+    """What all runs of a comparison share; `task` says which metrics it has."""
 
     task: str
     X: Any
@@ -57,29 +59,19 @@ def text_estimator(estimator: BaseEstimator) -> TextEstimator:
 def run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRun:
     """Fit a copy of an estimator and count on the test rows; `name` says what is run to caches."""
     estimator = clone(estimator)
-    X, y = protocol.X, protocol.y
+    X, y, held_out = protocol.X, protocol.y, np.empty(0, int)
     if protocol.tune_threshold:
         train, held_out = hold_out(estimator, protocol)
-        X_part, y_part = _safe_indexing(X, held_out), _safe_indexing(y, held_out)
         X, y = _safe_indexing(X, train), _safe_indexing(y, train)
     start = time.perf_counter()
     estimator.fit(X, y)
-    fit_seconds = time.perf_counter() - start
-
+    seconds = time.perf_counter() - start
     final = text_estimator(estimator)
 
     def count(decided: Any, X: Any, y: Any) -> RowCounts:
-        predicted = decided.predict(_transform(estimator, X))
-        return decided.task.count_rows(protocol.task, y, predicted)
+        return final.task.count_rows(protocol.task, y, decided.predict(X))
 
-    some = np.arange(0, _num_samples(y), math.ceil(_num_samples(y) / _N_TRAINING_ROWS))
-    learned = count(final, _safe_indexing(X, some), _safe_indexing(y, some))
-    run = LossRun(
-        fit_seconds={"own": fit_seconds},
-        counts={"own": count(final, protocol.X_test, protocol.y_test)},
-        train_loss=[float(value) for value in final.history_["train_loss"]],
-        train_f1=learned.of_all_rows()["f1"],
-    )
+    decisions = {"": (seconds, count(estimator, protocol.X_test, protocol.y_test))}
     if protocol.tune_threshold:
         start = time.perf_counter()
         metric = None
@@ -88,10 +80,18 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRun
             def metric(y_true: Any, y_pred: Any) -> float:
                 return final.task.count_rows("texts", y_true, y_pred).of_all_rows()["f1"]
 
-        tuned = tune_decision(final, _transform(estimator, X_part), y_part, metric=metric)
-        run.fit_seconds["tuned"] = fit_seconds + time.perf_counter() - start
-        run.counts["tuned"] = count(tuned, protocol.X_test, protocol.y_test)
-    return run
+        X_part, y_part = (_safe_indexing(part, held_out) for part in (protocol.X, protocol.y))
+        tuned = tune_decision(estimator, X_part, y_part, metric=metric)
+        seconds += time.perf_counter() - start
+        decisions[TUNED] = seconds, count(tuned, protocol.X_test, protocol.y_test)
+    some = np.arange(0, _num_samples(y), math.ceil(_num_samples(y) / _N_TRAINING_ROWS))
+    learned = count(estimator, _safe_indexing(X, some), _safe_indexing(y, some))
+    return LossRun(
+        decisions,
+        n_held_out=len(held_out),
+        train_loss=[float(value) for value in final.history_["train_loss"]],
+        train_f1=learned.of_all_rows()["f1"],
+    )
 
 
 def hold_out(estimator: BaseEstimator, protocol: Protocol) -> tuple[np.ndarray, np.ndarray]:
@@ -107,16 +107,4 @@ def hold_out(estimator: BaseEstimator, protocol: Protocol) -> tuple[np.ndarray, 
     if groups is None and task.info.is_classifier and not is_indicator(protocol.y):
         labels = check_labels(protocol.y, _num_samples(protocol.y))
         classes = np.unique(labels, return_inverse=True)[1]
-    return split_rows(_num_samples(protocol.y), HELD_OUT_FRACTION, rng, classes, groups)
-
-
-def _transform(estimator: BaseEstimator, X: Any) -> Any:
-    """Return rows as the last step of a Pipeline gets them when it predicts."""
-    while isinstance(estimator, Pipeline):
-        *steps, (_, last) = estimator.steps
-        for _, step in steps:
-            is_for_training = hasattr(step, "fit_resample")
-            if step is not None and step != "passthrough" and not is_for_training:
-                X = step.transform(X)
-        estimator = last
-    return X
+    return split_rows(_num_samples(protocol.y), _HELD_OUT_FRACTION, rng, classes, groups)

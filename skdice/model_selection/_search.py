@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -69,14 +68,14 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     scoring : str or callable, optional
         Name of a score, or ``scorer(estimator, X, y)``; ``estimator.score`` by default.
     storage : str, PathLike or optuna.storages.BaseStorage, optional
-        Path of a journal file, or URL of a database: ``"sqlite:///search.db"``,
-        ``"postgresql://user@host/database"``. By default the study is kept in memory.
+        Path of a journal file, or URL of a database such as ``"sqlite:///search.db"``. By default
+        the study is kept in memory, which processes cannot share.
     study_name : str, optional
         "skdice" by default. A study that is there is resumed, if it has the same estimator, base
-        model (files of a directory, name of a hub id), data, folds and scoring.
+        model, data, folds and scoring.
     n_jobs : int, optional
         Trials at a time, each in a process of its own: on this machine, or on the cluster of
-        joblib's active backend. None means 1, -1 all cores.
+        joblib's active backend. None means 1, -1 all cores; more than 1 need a `storage`.
     pruner : "auto", None or optuna.pruners.BasePruner, default="auto"
         Gets the mean score so far after each fold. "auto" is Optuna's ``MedianPruner`` after 4
         complete trials: it stops a trial whose best mean so far is below the median of the others
@@ -86,14 +85,14 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     error_score : "raise" or float, default="raise"
         What an error in ``fit`` or the scoring means. "raise": the trial is recorded as failed and
         the error is raised. A number: the score of that fold, with a ``FitFailedWarning`` at the
-        end. With NaN the trial fails at once and the search continues.
+        end; NaN ends the trial as failed.
     timeout : float, optional
         Seconds after which no trial is begun.
     random_state : int, RandomState, Generator or None, default=None
         For what is suggested; the estimator keeps its own. With an int, a search in one process
         gives the same trials every time.
     verbose : int, default=1
-        A progress bar over trials, with the best score and the time that is left; 0: none.
+        A progress bar over trials, with the best score; 0: none.
 
     Attributes
     ----------
@@ -110,10 +109,8 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     best_estimator_ : estimator
         Fitted on all rows; it does all predictions of the search.
     refit_time_ : float
-        Seconds.
     study_ : optuna.study.Study
-        ``trial.user_attrs`` has the text of an ``"error"``, and the host and process id of the
-        ``"worker"`` that ran the trial.
+        ``trial.user_attrs`` has the ``"error"`` and the ``"worker"`` (host and process) of a trial.
     scorer_ : callable
     n_splits_ : int
     classes_ : ndarray
@@ -129,16 +126,10 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     In one process, trials share encoded texts, as inside :func:`reuse_work`.
 
     Several processes, on one machine or many, share a study by the same ``storage`` and
-    ``study_name``; each call of ``fit`` returns when the study has ``n_trials``. The rest is up to
-    Optuna and its storages:
-
-    - A trial that was interrupted, or whose process was killed, does not count, and another one
-      takes its place. In a database it fails after three minutes without a sign of life, and is run
-      again with the same parameters, up to three times. In a journal file it stays in state
-      "running".
-    - If the storage is lost, Optuna's error ends the search; the same call resumes.
-    - A journal file with a line that was not written to its end, as on a full disk, cannot be read
-      any more. Delete that line, or use a database.
+    ``study_name``; each call of ``fit`` returns when the study has ``n_trials``. A trial that was
+    interrupted, or whose process was killed, does not count, and another one takes its place; after
+    a kill it stays in state "running". The rest is up to Optuna and its storages: if one is lost,
+    its error ends the search, and the same call resumes.
 
     Examples
     --------
@@ -218,9 +209,9 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         check_consistent_length(X, y, sample_weight, groups)
         space, first = make_space(self.space, self.estimator)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        fit_parameters = {}
+        weights = {}
         if sample_weight is not None:
-            fit_parameters[weight_parameter(self.estimator)] = np.asarray(sample_weight)
+            weights[weight_parameter(self.estimator)] = np.asarray(sample_weight)
         self.scorer_ = check_scoring(self.estimator, self.scoring)
         objective = Objective(
             estimator=silenced(self.estimator),
@@ -228,7 +219,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
             y=y,
             splits=[(np.asarray(a), np.asarray(b)) for a, b in cv.split(X, y, groups)],
             scorer=self.scorer_,
-            fit_parameters=fit_parameters,
+            weights=weights,
             space=space,
             error_score=self.error_score,
         )
@@ -243,7 +234,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         if self.refit:
             start = time.perf_counter()
             self.best_estimator_ = with_parameters(self.estimator, self.best_params_)
-            self.best_estimator_.fit(X, y, **fit_parameters)
+            self.best_estimator_.fit(X, y, **weights)
             self.refit_time_ = time.perf_counter() - start
             for name in ("classes_", "n_features_in_", "feature_names_in_"):
                 if hasattr(self.best_estimator_, name):
@@ -262,11 +253,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
             raise not_allowed(owner, "estimator", allowed, self.estimator, TypeError)
         check_number(owner, "n_trials", self.n_trials, low=1, integer=True)
         check_number(owner, "timeout", self.timeout, low=0, closed="neither", optional=True)
-        check_number(owner, "n_jobs", self.n_jobs, integer=True, optional=True)
         check_bool(owner, "refit", self.refit)
-        if isinstance(self.scoring, list | tuple | set | dict):
-            allowed = "one score: None, a str or a callable"
-            raise not_allowed(owner, "scoring", allowed, self.scoring)
         final = final_step(self.estimator)[1]
         is_tagger = isinstance(final, TextEstimator) and final.task.info.row == "sentence"
         if isinstance(self.scoring, str) and is_tagger:
@@ -297,6 +284,6 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
-            setattr(tags, name, deepcopy(getattr(inner, name)))
-        tags.input_tags = deepcopy(inner.input_tags)
+            setattr(tags, name, getattr(inner, name))
+        tags.input_tags = inner.input_tags
         return tags

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._inputs import describe
 from .._parameters import not_allowed
 from .._pipeline import final_step, with_parameters
 from ..fitting import open_rates
@@ -76,8 +75,6 @@ def suggest_loss(
 
     Raises
     ------
-    TypeError
-        If ``trial`` is no trial.
     ValueError
         If a name is unknown, or none is given.
 
@@ -99,8 +96,6 @@ def suggest_loss(
     {'loss': 'focal', 'alpha': None, 'beta': None, 'gamma': 1.5, 'memory': None,
      'ce_weight': None, 'K': None}
     """
-    if not hasattr(trial, "suggest_categorical"):
-        raise TypeError(f"suggest_loss takes an Optuna trial; got {describe(trial)}.")
     names = [losses] if isinstance(losses, str) else list(losses)
     if not names:
         raise ValueError("suggest_loss needs at least one loss to choose from; got none.")
@@ -154,27 +149,20 @@ def make_space(space: Any, estimator: BaseEstimator) -> tuple[Space, dict[str, A
             "that takes an Optuna trial and returns a dict of parameters"
         )
         raise not_allowed("DiceSearchCV", "space", allowed, space, TypeError)
-    # A loss comes first, as it decides which of the others are drawn.
-    names = sorted(space, key=lambda name: str(name).rpartition("__")[2] != "loss")
-    return partial(_draw, {name: _check_values(name, space[name]) for name in names}), None
-
-
-def _check_values(name: Any, values: Any) -> Any:
-    """Return what a dict has for a parameter: a distribution of Optuna, or a list of values."""
     from optuna.distributions import BaseDistribution
 
-    if isinstance(values, BaseDistribution):
-        return values
-    if isinstance(values, np.ndarray):
-        values = values.tolist()
-    is_list = isinstance(values, Sequence) and not isinstance(values, str | bytes)
-    if not isinstance(name, str) or not is_list or not len(values):
-        raise TypeError(
-            f"The 'space' parameter of DiceSearchCV, if it is a dict, must map the name of each "
-            f"parameter to a list of values or a distribution of optuna.distributions. Got "
-            f"{name!r}: {values!r} instead."
-        )
-    return list(values)
+    values = {}
+    # A loss comes first, as it decides which of the others are drawn.
+    for name in sorted(space, key=lambda name: str(name).rpartition("__")[2] != "loss"):
+        given = space[name]
+        if isinstance(given, np.ndarray):
+            given = given.tolist()
+        if not isinstance(given, BaseDistribution | list | tuple) or given in ([], ()):
+            allowed = "a dict of lists of values or of Optuna distributions"
+            got = f"{name!r}: {given!r}"
+            raise TypeError(f"The 'space' parameter of DiceSearchCV must be {allowed}. Got {got}.")
+        values[name] = given
+    return partial(_draw, values), None
 
 
 def _draw(space: Mapping[str, Any], trial: BaseTrial) -> dict[str, Any]:
@@ -253,13 +241,11 @@ def draw_parameters(space: Space, trial: BaseTrial, estimator: BaseEstimator) ->
     known, parameters = estimator.get_params(), dict(drawn)
     for name, loss in drawn.items():
         resets = switch_loss({}, name.removesuffix("loss"))
-        is_ours = resets.keys() <= known.keys()
-        if name.rpartition("__")[2] != "loss" or not is_ours:
-            continue
-        if isinstance(loss, str):
-            loss_parameters(loss)  # An unknown name is refused before anything is fitted.
-        if loss != known[name]:
-            parameters = resets | parameters
+        if name.rpartition("__")[2] == "loss" and resets.keys() <= known.keys():
+            if isinstance(loss, str):
+                loss_parameters(loss)  # An unknown name is refused before anything is fitted.
+            if loss != known[name]:
+                parameters = resets | parameters
     parameters = {
         name: value
         for name, value in parameters.items()

@@ -9,11 +9,9 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator, KFold
 from sklearn.utils import check_consistent_length, check_random_state
 
-from .._inputs import check_rows
-from ..metrics import check_tags
+from .._inputs import check_rows, list_some
+from ..metrics import check_tag_row
 from ..text import are_chunk_tags
-
-_MAX_LISTED = 10
 
 
 class StratifiedTagKFold(KFold):
@@ -50,7 +48,7 @@ class StratifiedTagKFold(KFold):
 
     - the numbers of sentences in two test parts differ by at most 1;
     - a tag that occurs in m sentences occurs in min(m, `n_splits`) test parts. This is certain if
-      no sentence has two tags; otherwise sentences are swapped at the end, and exceptions are rare.
+      no sentence has two tags; otherwise exceptions are rare.
 
     Examples
     --------
@@ -99,16 +97,14 @@ class StratifiedTagKFold(KFold):
             raise ValueError(f"{type(self).__name__} needs y, a list of tags for each sentence.")
         check_consistent_length(X, y, groups)
         rows = check_rows(y, "y", "lists of tags")
-        sentences = [check_tags(row, f"row {i} of y") for i, row in enumerate(rows)]
-        unit = np.arange(len(sentences))
-        if groups is not None:
-            unit = np.unique(np.asarray(groups), return_inverse=True)[1]
+        sentences = [check_tag_row(row, f"row {i} of y") for i, row in enumerate(rows)]
+        groups = np.arange(len(sentences)) if groups is None else np.asarray(groups)
+        unit = np.unique(groups, return_inverse=True)[1]
         n_units = unit.max(initial=-1) + 1
         if self.n_splits > n_units:
-            what = "samples: n_samples" if groups is None else "groups: n_groups"
             raise ValueError(
-                f"Cannot have number of splits n_splits={self.n_splits} greater than the number "
-                f"of {what}={n_units}."
+                f"n_splits={self.n_splits} must not be greater than the number of sentences, or of "
+                f"groups. Got {n_units} of them."
             )
         # That of KFold does not take groups.
         return BaseCrossValidator.split(self, X, sentences, unit)
@@ -129,7 +125,13 @@ class StratifiedTagKFold(KFold):
     def _assign(self, rows: Sequence[Counter[str]], order: np.ndarray) -> np.ndarray:
         """Return the fold of each sentence, (n_sentences,); ties are broken by `order`."""
         occurrences = Counter(label for row in rows for label in row)
-        self._warn_about_rare(occurrences)
+        rare = sorted(label for label, n in occurrences.items() if n < self.n_splits)
+        if rare:
+            warnings.warn(
+                f"Some tags of y occur in fewer sentences than n_splits={self.n_splits}, so that "
+                f"some test parts lack them: {list_some(rare)}.",
+                stacklevel=2,
+            )
         labels = sorted(occurrences, key=lambda label: (occurrences[label], label))
         # (n_sentences, n_labels + 1), the rarest label first; a last one, which all have, counts
         # the sentences of a fold.
@@ -149,36 +151,4 @@ class StratifiedTagKFold(KFold):
             folds[i] = fold = np.lexsort(keys)[0]
             n_sentences[fold] += has[i]
             n_words[fold] += words[i]
-        for label, fold in np.ndindex(len(labels), self.n_splits):
-            if not n_sentences[fold, label] and n_sentences[:, label].max() > 1:
-                _supply(folds, n_sentences, has, fold, label)
         return folds
-
-    def _warn_about_rare(self, n_sentences: Counter[str]) -> None:
-        rare = sorted(label for label, n in n_sentences.items() if n < self.n_splits)
-        if not rare:
-            return
-        listed = ", ".join(f"{label!r} (in {n_sentences[label]})" for label in rare[:_MAX_LISTED])
-        more = ", ..." if len(rare) > _MAX_LISTED else ""
-        warnings.warn(
-            f"Some tags of y occur in fewer sentences than n_splits={self.n_splits}, so that some "
-            f"test parts lack them: {listed}{more}.",
-            stacklevel=2,
-        )
-
-
-def _supply(
-    folds: np.ndarray, n_sentences: np.ndarray, has: np.ndarray, fold: int, label: int
-) -> None:
-    """Swap a sentence with the label into the fold, if labels then are in more folds in all."""
-    inside = np.flatnonzero(folds == fold)
-    for i in np.flatnonzero(has[:, label]):
-        both = [folds[i], fold]
-        moved = has[i].astype(int) - has[inside]
-        after = n_sentences[both] + np.stack([-moved, moved], axis=1)  # For each swap of i.
-        gains = (after > 0).sum(axis=(1, 2)) > (n_sentences[both] > 0).sum()
-        if gains.any():
-            first = gains.argmax()
-            folds[[inside[first], i]] = both
-            n_sentences[both] = after[first]
-            return

@@ -7,11 +7,9 @@ import socket
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import zip_longest
-from tempfile import TemporaryDirectory
 from traceback import format_exception_only
 from typing import Any
 
@@ -21,13 +19,7 @@ from joblib import effective_n_jobs
 from optuna.exceptions import ExperimentalWarning, TrialPruned
 from optuna.pruners import BasePruner, MedianPruner, NopPruner
 from optuna.samplers import TPESampler
-from optuna.storages import (
-    BaseStorage,
-    InMemoryStorage,
-    JournalStorage,
-    RDBStorage,
-    RetryHeartbeatStaleTrialCallback,
-)
+from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study, StudyDirection
 from optuna.trial import FixedTrial, FrozenTrial, Trial, TrialState
@@ -41,15 +33,11 @@ from .._digest import digest
 from .._parameters import not_allowed
 from .._pipeline import with_parameters
 from .._random_state import make_rng
-from ..text import active_reuse, reuse_work
+from ..text import reuse_work
 from ._space import Space, draw_parameters
 
 # Complete trials before the first one is stopped.
 _N_COMPLETE = 4
-# A process gives a database a sign of life this often; without one for so long its trial is lost.
-_HEARTBEAT_SECONDS, _STALE_SECONDS = 60, 180
-# A lost trial is run again so often: its parameters may be what kills the processes.
-_MOST_RETRIES = 3
 # Attributes of a study and of its trials.
 _MADE_OF, _FOLDS, _ERROR, _PARAMETERS = "made_of", "folds", "error", "parameters"
 _SCORED = (TrialState.COMPLETE, TrialState.PRUNED)
@@ -59,8 +47,7 @@ _SCORED = (TrialState.COMPLETE, TrialState.PRUNED)
 class Objective:
     """What Optuna maximises: the mean score of a cross-validation.
 
-    `splits` are pairs of row indices (train, test); `fit_parameters`, with a value for each row,
-    go to ``fit``.
+    `splits` are pairs of row indices (train, test); `weights` go to ``fit``.
     """
 
     estimator: BaseEstimator
@@ -68,7 +55,7 @@ class Objective:
     y: Any
     splits: Sequence[tuple[np.ndarray, np.ndarray]]
     scorer: Callable[..., Any]
-    fit_parameters: Mapping[str, Any]
+    weights: Mapping[str, np.ndarray]
     space: Space
     error_score: Any
 
@@ -79,9 +66,10 @@ class Objective:
         trial.set_user_attr(_PARAMETERS, digest(parameters))
         folds: dict[str, list[float]] = {"score": [], "fit_time": [], "score_time": []}
         for step, (train, test) in enumerate(self.splits):
-            error = self._evaluate(parameters, train, test, folds)
-            trial.set_user_attr(_FOLDS, folds)
-            if error is not None:
+            start = time.perf_counter()
+            try:
+                found = self._evaluate(parameters, train, test)
+            except Exception as error:
                 text = "".join(format_exception_only(error)).strip()
                 trial.set_user_attr(_ERROR, trial.user_attrs.get(_ERROR, text))
                 if self.error_score == "raise":
@@ -90,7 +78,11 @@ class Objective:
                         for name, value in parameters.items()
                     )
                     error.add_note(f"In trial {trial.number}, with the parameters {shown}.")
-                    raise error
+                    raise
+                found = float(self.error_score), time.perf_counter() - start, 0.0
+            for values, value in zip(folds.values(), found):
+                values.append(value)
+            trial.set_user_attr(_FOLDS, folds)
             mean = float(np.mean(folds["score"]))
             if math.isnan(mean):
                 break
@@ -100,34 +92,18 @@ class Objective:
         return mean
 
     def _evaluate(
-        self,
-        parameters: Mapping[str, Any],
-        train: np.ndarray,
-        test: np.ndarray,
-        folds: dict[str, list[float]],
-    ) -> Exception | None:
-        """Add the score and the times of a fold, and return the error that it ended with."""
-        failed, score = None, math.nan
-        start = fitted = time.perf_counter()
-        try:
-            estimator = with_parameters(self.estimator, parameters)
-            options = {
-                name: _safe_indexing(value, train) for name, value in self.fit_parameters.items()
-            }
-            estimator.fit(_safe_indexing(self.X, train), _safe_indexing(self.y, train), **options)
-            fitted = time.perf_counter()
-            X, y = _safe_indexing(self.X, test), _safe_indexing(self.y, test)
-            score = self.scorer(estimator, X, y)
-            if not isinstance(score, numbers.Real) or math.isnan(score):
-                raise ValueError(f"The scoring must give a number, and not NaN. Got {score!r}.")
-        except Exception as error:
-            failed = error
-            fitted = time.perf_counter() if fitted == start else fitted
-            score = math.nan if self.error_score == "raise" else self.error_score
-        folds["score"].append(float(score))
-        folds["fit_time"].append(fitted - start)
-        folds["score_time"].append(time.perf_counter() - fitted)
-        return failed
+        self, parameters: Mapping[str, Any], train: np.ndarray, test: np.ndarray
+    ) -> tuple[float, float, float]:
+        """Return the score of a fold and the seconds that the fit and the scoring took."""
+        start = time.perf_counter()
+        estimator = with_parameters(self.estimator, parameters)
+        options = {name: _safe_indexing(value, train) for name, value in self.weights.items()}
+        estimator.fit(_safe_indexing(self.X, train), _safe_indexing(self.y, train), **options)
+        fitted = time.perf_counter()
+        score = self.scorer(estimator, _safe_indexing(self.X, test), _safe_indexing(self.y, test))
+        if not isinstance(score, numbers.Real) or math.isnan(score):
+            raise ValueError(f"The scoring must give a number, and not NaN. Got {score!r}.")
+        return float(score), fitted - start, time.perf_counter() - fitted
 
     def parameters_of(self, trial: FrozenTrial) -> dict[str, Any]:
         """Return what a finished trial had set; raise a ValueError if the space gives others."""
@@ -155,19 +131,15 @@ def run_study(
     depends on. A ValueError says that processes cannot share the storage, or that the study belongs
     to another search.
     """
-    storage, n_trials, n_jobs = search.storage, search.n_trials, effective_n_jobs(search.n_jobs)
+    storage, n_jobs = _open_storage(search.storage), effective_n_jobs(search.n_jobs)
     if n_jobs > 1 and isinstance(storage, InMemoryStorage):
         raise ValueError(
-            f"n_jobs={n_jobs} needs a storage that processes can share, such as a journal file or "
-            f"storage=None; got one in memory."
+            f"n_jobs={n_jobs} needs a storage that processes can share, such as "
+            f"storage='search.journal'. Got one in memory."
         )
-    with ExitStack() as stack:
-        stack.enter_context(_quiet())
-        if storage is None and n_jobs > 1:
-            own = TemporaryDirectory(prefix="skdice-", ignore_cleanup_errors=True)
-            storage = os.path.join(stack.enter_context(own), "study.journal")
+    with _quiet():
         study = optuna.create_study(
-            storage=_open_storage(storage),
+            storage=storage,
             study_name="skdice" if search.study_name is None else search.study_name,
             direction="maximize",
             sampler=_NumberedSampler(make_rng(search.random_state, "DiceSearchCV").getrandbits(32)),
@@ -178,20 +150,20 @@ def run_study(
             _check_owner(study, digest(made_of))
         if first and not study.get_trials(deepcopy=False):
             study.enqueue_trial(first)
-        trials = _counted(study)
-        for trial in trials:
+        for trial in _counted(study):
             if trial.state in _SCORED:
                 objective.parameters_of(trial)
-        stack.enter_context(_shared_texts())
-        n_left = max(n_trials - len(trials), 0)
-        _run_trials(study, objective, n_left, min(n_jobs, n_left) or 1, search)
-        return _to_memory(study) if search.storage is None and n_jobs > 1 else study
+        with reuse_work():
+            _run_trials(study, objective, n_jobs, search)
+    return study
 
 
-def _run_trials(study: Study, objective: Objective, n_left: int, n_jobs: int, search: Any) -> None:
+def _run_trials(study: Study, objective: Objective, n_jobs: int, search: Any) -> None:
     """Run trials until the study has enough of them or time is over, and show how it goes."""
     from tqdm.auto import tqdm
 
+    n_done = len(_counted(study))
+    n_left = max(search.n_trials - n_done, 0)
     end = math.inf if search.timeout is None else time.monotonic() + search.timeout
 
     def tasks() -> Iterator[Any]:
@@ -201,34 +173,25 @@ def _run_trials(study: Study, objective: Objective, n_left: int, n_jobs: int, se
                 return
             yield delayed(_run_trial)(study, objective)
 
-    layout = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
-    bar = tqdm(total=search.n_trials, desc="search", bar_format=layout, disable=not search.verbose)
     parallel = Parallel(
-        n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1
+        min(n_jobs, n_left) or 1,
+        return_as="generator_unordered",
+        pre_dispatch="n_jobs",
+        batch_size=1,
     )
-    with bar:
-        bar.update(search.n_trials - n_left)
+    progress = {"total": search.n_trials, "initial": n_done, "disable": not search.verbose}
+    with tqdm(desc="search", unit="trial", **progress) as bar:
         for _ in parallel(tasks()):
             trials = _counted(study)
-            bar.set_postfix(_progress(trials, search.n_trials, n_jobs), refresh=False)
+            complete = [trial.values[0] for trial in trials if trial.state == TrialState.COMPLETE]
+            if complete:
+                bar.set_postfix(best=f"{max(complete):.4f}", refresh=False)
             bar.update(len(trials) - bar.n)
 
 
 def _run_trial(study: Study, objective: Objective) -> None:
-    with _quiet(), _shared_texts():
+    with _quiet():
         study.optimize(objective, n_trials=1)
-
-
-def _progress(trials: Sequence[FrozenTrial], n_trials: int, n_jobs: int) -> dict[str, str]:
-    """Return the best score and the time left, as far as trials without an error tell."""
-    values = [trial.values[0] for trial in trials if trial.state == TrialState.COMPLETE]
-    shown = {"best": f"{max(values):.4f}"} if values else {}
-    folds = [trial.user_attrs[_FOLDS] for trial in trials if _ERROR not in trial.user_attrs]
-    if folds:
-        seconds = sum(sum(each["fit_time"] + each["score_time"]) for each in folds) / len(folds)
-        left = seconds * max(n_trials - len(trials), 0) / n_jobs
-        shown["left"] = f"about {timedelta(seconds=math.ceil(left))}"
-    return shown
 
 
 def _counted(study: Study) -> list[FrozenTrial]:
@@ -238,10 +201,6 @@ def _counted(study: Study) -> list[FrozenTrial]:
         for trial in study.get_trials(deepcopy=False)
         if trial.state in _SCORED or (trial.state == TrialState.FAIL and _ERROR in trial.user_attrs)
     ]
-
-
-def _shared_texts() -> AbstractContextManager[None]:
-    return nullcontext() if active_reuse() else reuse_work()
 
 
 @contextmanager
@@ -256,19 +215,12 @@ def _quiet() -> Iterator[None]:
         optuna.logging.set_verbosity(before)
 
 
-def _open_storage(storage: Any) -> BaseStorage:
-    """Return an Optuna storage: None in memory, a path a journal file, a URL a database."""
+def _open_storage(storage: Any) -> Any:
+    """Return a storage as Optuna takes it; a path is that of a journal file."""
     if storage is None:
         return InMemoryStorage()
-    if isinstance(storage, BaseStorage):
+    if isinstance(storage, BaseStorage) or (isinstance(storage, str) and "://" in storage):
         return storage
-    if isinstance(storage, str) and "://" in storage:
-        return RDBStorage(
-            storage,
-            heartbeat_interval=_HEARTBEAT_SECONDS,
-            grace_period=_STALE_SECONDS,
-            heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(_MOST_RETRIES),
-        )
     if isinstance(storage, str | os.PathLike) and os.fspath(storage):
         return JournalStorage(JournalFileBackend(os.path.abspath(os.fspath(storage))))
     allowed = (
@@ -288,18 +240,6 @@ def _check_owner(study: Study, made_of: str) -> None:
             f"The study {study.study_name!r} belongs to another search: its estimator, base model, "
             f"rows, weights, folds or scoring are others. Give another study_name or storage."
         )
-
-
-def _to_memory(study: Study) -> Study:
-    """Return a copy of a study that needs no file."""
-    copy = optuna.create_study(
-        study_name=study.study_name,
-        direction="maximize",
-        sampler=study.sampler,
-        pruner=study.pruner,
-    )
-    copy.add_trials(study.get_trials(deepcopy=False))
-    return copy
 
 
 class _NumberedSampler(TPESampler):
@@ -370,14 +310,11 @@ def tabulate_study(study: Study, objective: Objective) -> dict[str, Any]:
 def _warn_of_errors(trials: Sequence[FrozenTrial], error_score: Any) -> None:
     failed = [trial for trial in trials if _ERROR in trial.user_attrs]
     first = f" The first error: {failed[0].user_attrs[_ERROR]}" if failed else ""
-    n_pruned = sum(trial.state == TrialState.PRUNED for trial in trials)
-    # Of these no fold has a score of its own.
-    without = [t for t in failed if {*t.user_attrs[_FOLDS]["score"]} == {error_score}]
-    lost = {trial.number for trial in trials if trial.state != TrialState.COMPLETE}
-    if len(trials) == len(lost | {trial.number for trial in without}):
+    states = [trial.state for trial in trials]
+    if TrialState.COMPLETE not in states:
         raise ValueError(
             f"No trial was completed, so there are no best parameters: of {len(trials)} trials, "
-            f"{len(failed)} failed and {n_pruned} were pruned.{first}"
+            f"{len(failed)} failed and {states.count(TrialState.PRUNED)} were pruned.{first}"
         )
     if failed:
         warnings.warn(

@@ -3,11 +3,8 @@
 from ._adapters import (
     changed,
     check_peft_config,
-    describe,
     fields_of,
-    is_of_peft,
     make_config,
-    set_fields,
 )
 from ._batching import Batch, Batcher, Draw, StepSampler, to_device
 from ._callbacks import check_callbacks, digests_of_trainers, named_callbacks

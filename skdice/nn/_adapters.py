@@ -55,30 +55,9 @@ def fields_of(config: Any) -> dict[str, Any]:
     return {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
 
 
-def is_of_peft(value: Any) -> bool:
-    """Whether a value is a configuration of peft, or a part of one."""
-    return type(value).__module__.partition(".")[0] == "peft" and bool(fields_of(value))
-
-
-def set_fields(config: Any) -> dict[str, Any]:
-    """Return the fields of a configuration that are not as peft sets them."""
-    default = fields_of(type(config)())
-    return {name: part for name, part in fields_of(config).items() if part != default[name]}
-
-
-def describe(config: Any) -> str:
-    """Return the fields of a configuration that were set, as code."""
-    fields = set_fields(config).items()
-    shown = (f"{key}={sorted(part) if isinstance(part, set) else part!r}" for key, part in fields)
-    return f"{type(config).__name__}({', '.join(shown)})"
-
-
-def make_config(name: str, fields: dict[str, Any]) -> Any:
-    """Return a configuration by the name of its class and what :func:`set_fields` gave."""
-    found = getattr(_peft("peft_config"), name, None)
-    if not isinstance(found, type) or not dataclasses.is_dataclass(found):
-        raise ValueError(f"{name!r} is no configuration of peft")
-    return found(**fields)
+def make_config(fields: dict[str, Any]) -> Any:
+    """Return a configuration of what its ``to_dict`` gave."""
+    return _peft("peft_config").get_peft_config(fields)
 
 
 def add_adapters(transformer: Any, config: Any, head: set[nn.Parameter]) -> Any:

@@ -1,8 +1,7 @@
 """The encoded data set: what fitting, searching, caching and checkpoints share."""
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -82,20 +81,6 @@ class EncodedDataset:
             matches=None if self.matches is None else self.matches.take(windows),
             offset=None if self.offset is None else self.offset[items],
         )
-
-    @property
-    def fingerprint(self) -> str:
-        """Digest of everything in the data set, the same on every machine."""
-        digest = hashlib.blake2b(digest_size=16)
-        for field in fields(self):
-            value = getattr(self, field.name)
-            arrays = [value.values, value.offsets] if isinstance(value, Ragged) else [value]
-            for array in arrays:
-                head = (field.name, None if array is None else (array.dtype.str, array.shape))
-                digest.update(repr(head).encode())
-                if array is not None:
-                    digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()
 
 
 def encode_words(

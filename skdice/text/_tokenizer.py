@@ -1,7 +1,6 @@
 """A model's tokenizer, reduced to what the estimators need: pieces and special tokens."""
 
 import copy
-import hashlib
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._digest import digest
 from .._pretrained import loading
 from ._ragged import Ragged, offsets_from_lengths
 
@@ -88,7 +88,7 @@ class WordTokenizer:
         """A digest of all that the pieces of a text depend on."""
         special = (self.tokenizer.all_special_ids, self._unknown_id(), self.pad_id, self.pads_left)
         parts = (self._backend.to_str(), self.word_prefix, special, self.frame, self.pair_frame)
-        return hashlib.blake2b(repr(parts).encode(errors="surrogatepass")).hexdigest()
+        return digest(parts)
 
     @property
     def pad_id(self) -> int:

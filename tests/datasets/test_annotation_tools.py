@@ -279,27 +279,21 @@ GOOD = {
     read_label_studio: task([]),
     read_doccano: {"text": "a", "label": []},
 }
-NESTED_LIST = json.loads("[" * 900 + "]" * 900)
 # For each reader a row, after a good one, and what is said of it.
 BAD_ROWS = {
     read_label_studio: [
         ({"id": 9, "data": []}, r"'data': an object .* Got \[\]"),
-        ({"id": 9, "text": TEXT, "label": []}, "'data' is missing"),
         (task([region()], data={"a": "x"}), "the data: 'text' is missing"),
-        (task(annotations=None), "'annotations': a list"),
         (task({}), "annotation 0: 'result' is missing"),
         (task([region(labels=[5])]), "label must be a string .* Got 5"),
         (task([region(4, 0)]), "0 <= start < end <= 23, .* Got start 4 and end 0"),
-        (task([region(), region(20, 24)]), "result 1: .* <= 23.* and end 24"),
         (task([region(0, 3)]), "text from 0 to 3 is 'Ann', but the file says 'Anna'"),
     ],
     read_doccano: [
         ({"label": []}, "'text' is missing. Got the keys 'label'"),
         ({"text": "a", "label": ["pos"]}, "entity 0: a list or an object .* task='labels'"),
         ({"text": "a", "label": [[0, 1]]}, r"entity 0: \[start, end, label\] .* Got \[0, 1\]"),
-        ({"text": "a", "label": [[0, 1, NESTED_LIST]]}, "the label must be a string"),
         ({"text": "a", "label": [[0, "1", "X"]]}, "must be integers. Got 0 and"),
-        ({"text": "a", "label": [[0, 1, "X"], [0, 2, "X"]]}, "entity 1: .* <= 1, the length"),
         ({"text": "😀a", "label": [[1, 3, "X"]]}, "UTF-16 .* edge of a character .* may count ch"),
         ({"text": "😀a", "label": [[3, 2, "X"]]}, "0 <= start < end <= 2"),
         ({"text": "a", "entities": [{"start_offset": 0}]}, "entity 0: 'end_offset' is missing"),
@@ -312,7 +306,7 @@ BAD_ROWS = {
 )
 def test_bad_rows(write, reader, row, message):
     path = write([GOOD[reader], row], "export.json")
-    with pytest.raises(ValueError, match=r"export\.json, line 1, row 1.*" + message):
+    with pytest.raises(ValueError, match=r"export\.json, row 1.*" + message):
         reader(path)
 
 

@@ -44,46 +44,29 @@ BAD = {
         ("a X\nb\n", "line 2: got 1 column in 'b'"),
         ("a X\n\u00a0\nb Y\n", "line 2: got 1 column"),
         ("a\tX\n\nb X\n", "line 3: got 1 column", "separated by a TAB"),
-        ("a X\nb  \n", "line 2: got 3 columns in 'b  '", "tag (column -1)", "one space"),
-        ("a X\n Y\n", "line 2:", "word (column 0)"),
-        ("a\tX\n\tY\n", "line 2:"),
         ("a X\n" + "b" * 200, "line 2: got 1 column in 'bbb", "..."),
         ("", "line 1", "without any sentence"),
-        ("\n \n\t\n", "line 3", "without any sentence"),
         ("-DOCSTART- O\n\n", "without any sentence"),
     ],
     read_conllu: [
         (line(1) + "2\tb\n", "line 2: got 2 columns", "expected 10"),
-        (line(1) + "2 b\n", "line 2: got 1 column"),
         (line(1) + line(2)[:-1] + "\t_\n", "line 2: got 11 columns"),
         ("# c\n" + line(2), "line 2: got the ID '2', expected the word 1"),
         (line(1) + line(1), "line 2: got the ID '1'", "Is the empty line"),
         (line(1) + "\n" + line(2), "line 3: got the ID '2'"),
-        *((line(node), f"line 1: got the ID {node!r}") for node in ("0", "01", "a", "", "1.1")),
-        (line("2-3"), "line 1: got the ID '2-3'"),
-        (line(1) + line("2-1"), "line 2: got the ID '2-1'"),
-        (line("1-2") + line("1-3"), "line 2: got the ID '1-3'"),
-        (line("1-3") + line(1) + line("2-3"), "line 3: got the ID '2-3'"),
-        (line(1) + line("0.1"), "line 2: got the ID '0.1'"),
-        (line("1-2") + line(1) + "\n", "line 3:", "ends with the word 1, inside"),
-        (line("1-2") + line(1), "line 2:", "ends with the word 1, inside"),
+        *((line(node), f"line 1: got the ID {node!r}") for node in ("0", "01", "a", "")),
         (line(1, ""), "line 1: the word (column 2) is empty"),
         (line(1, "a", "_"), "line 1:", "no upos tag", "tag='xpos'"),
         ("", "without any sentence"),
-        ("# text\n\n", "line 2", "without any sentence"),
     ],
     read_pairs: [
         ("a\tb\t1\na\tb\n", "line 2: got 2 columns in 'a\\tb', expected 3", "a TAB"),
         ("a\tb\t1\n\na\tb\t0\n", "line 2: got a blank line"),
         ("a\tb\t1\na\tb\t \n", "line 2: the label (column 2) is empty"),
-        ("1\ta\tb\t5\n1\ta\tb\n", "line 2: got 3 columns", "expected 4"),
-        ("1\ta\tb\t5\n\ta\tb\t5\n", "line 2: the label (column 0) is empty"),
         (MRPC + "1\t2\t3\ta\n", "line 2: got 4 columns", "expected 5"),
         (MRPC, "line 1: the file ends after its header"),
         ("label\t" + GLUE, "line 1: the layout 'glue' needs one column 'label'"),
         (QUORA + '0\t1\t2\t"a\nb"\tc\t1\n0\t1\n', "line 4: got 2 columns", "expected 6"),
-        (QUORA + '0\t1\t2\t"a\n\n"\tc\t1\n\n0\n', "line 5: got a blank line"),
-        (QUORA + "0\t1\t2\ta\tb\t\n", "line 2: the label (column 5) is empty"),
         (QUORA + '0\t1\t2\t"a\nb\tc\t1\n', "line 2:", "badly quoted", "line 3"),
         (QUORA + '0\t1\t2\t"a" b\tc\t1\n', "line 2:", "badly quoted"),
         *(
@@ -95,21 +78,16 @@ BAD = {
         ("1 a\n0\n", "line 2: got 1 column in '0', expected 2", "one space"),
         ("1 a\n\n0 b\n", "line 2: got a blank line"),
         ("\n1 a\n", "line 1: got a blank line"),
-        ("1 a\n b\n", "line 2: the label (column 0) is empty"),
         ("1\ta\n0\tb\tc\n", "line 2: got 3 columns", "a TAB"),
         ("sentence\tlabel\na\t1\nb\t\n", "line 3: the label (column 1) is empty"),
         ("sentence\tlabel\n", "line 1: the file ends after its header"),
         ("", "line 1: the file ends without any row"),
-        (" \n\n", "line 2: the file ends without any row"),
         ("mood\tbody\n1\ta\n0\tb\n", "line 1: the label is 'mood'", "header"),
         ("mood\tbody\nx\ta\nx\tb\n", "line 1: the label 'mood'", "header", "text='body'"),
         ("a\tx z\nb\ty\nc d\ty\n", "line 3: the column of the labels has several words"),
         ("a\tx\nb\ty\nc d\ty\n", "line 1: the label 'x' occurs in this line only"),
         ("text\ttweet\tclass\na\ta\tx\n", "line 1: cannot tell the column of the text"),
-        ("text\tclass\tlabel\na\tx\ty\n", "line 1: cannot tell the column of the label"),
-        ("tweet\tmood\na\tx\n", "line 1: cannot tell the column of the label"),
         ("id\tbody\tmood\n", "line 1: cannot tell the column of the text and", "'id', 'body'"),
-        ("word\nword\n", "line 1: cannot tell the column", "'word'"),
         ("text label\na b\n", "label must come first"),
     ],
     read_labeled_json: [
@@ -125,37 +103,30 @@ BAD = {
     ],
     read_squad: [
         ("", "the file has no questions"),
-        ('{"data": [],\n\n oops}', "line 3, column 2: row 0, which begins in line 1, is not JSON"),
+        ('{"data": [],\n\n oops}', "line 3: is not JSON", "line 3 column 2"),
         ("[" * 100_000, "is not JSON"),
         ("1" * 5000, "is not JSON"),
         ([], "no questions"),
         ([[]], "an object is expected. Got []"),
         ({"version": 1}, "'data' is missing. Got the keys 'version'"),
-        ({"data": {}}, "'data': a list is expected. Got {}"),
         ({"data": [{"paragraphs": []}]}, "no questions"),
         ({"data": [5]}, "data[0]: an object is expected. Got 5"),
-        ({"data": [{}]}, "data[0]: 'paragraphs' is missing"),
         ({"data": [{"paragraphs": [PARAGRAPH], "title": None}]}, "data[0], 'title': a string"),
         ({"data": [{"paragraphs": [PARAGRAPH, {}]}]}, "data[0]['paragraphs'][1]: 'context' is mis"),
         ({"data": [{"paragraphs": [PARAGRAPH | {"qas": 3}]}]}, "[0]['paragraphs'][0], 'qas'"),
         (question(id=1.5), "['qas'][1], 'id': a string or an integer is expected. Got 1.5"),
-        (question(id=True), "'id': a string or an integer is expected. Got true"),
         (question(question={"text": "a" * 200}), "'question': a string", '{"text": "aaa', "..."),
         (question(is_impossible=1), "'is_impossible': true or false is expected. Got 1"),
-        (question(answers=["Bo"]), "['answers'][0]: an object is expected"),
         (question(answers=[{"text": "Bo"}]), "['answers'][0]: 'answer_start' is missing"),
         (answer(text=7), "['answers'][0], 'text': a string is expected. Got 7"),
         *((answer(answer_start=x), "'answer_start': an integer") for x in (9.0, "9", True, None)),
     ],
     read_doccano: [
-        ('[{"a": 1}\n{"a": 2}]', "line 1, row 0: 'text' is missing"),
-        ("[", "line 1, column 2: row 0", "is not JSON"),
-        (f"[{TEXT}\n{{}}]", "line 2, column 1: ',' or ']' is expected", "Got '{}]'"),
-        (f"[{TEXT}", "line 1, column 28: ',' or ']'"),
-        (f"[{TEXT}]\n x", "line 2, column 2: nothing is expected after the list"),
-        (f'{TEXT}\n{{"a":\n 2\n', "line 4", "row 1, which begins in line 2"),
+        (f"[{TEXT}\n{{}}]", "line 2: is not JSON", "Expecting ',' delimiter"),
+        (f"[{TEXT}", "line 1: is not JSON"),
+        (f'{TEXT}\n{TEXT}\n{{"a":\n 2\n', "line 3: is not JSON", "Got '{"),
         (f"{TEXT}\n7\n", "line 2, row 1: an object is expected. Got 7"),
-        ("[[]]", "line 1, row 0: an object is expected. Got []"),
+        ("[[]]", "row 0: an object is expected. Got []"),
         ('{"a": ' + "[" * 10**5, "line 1", "is not JSON"),
         ('{"a": ' + "1" * 10**5 + "}", "line 1", "is not JSON"),
         ("[]", "no annotated text"),
@@ -238,12 +209,11 @@ def test_parameters(write, reader, parameters):
         reader(write("a X\n"), **parameters)
 
 
-@pytest.mark.parametrize("depth", [900, 3000])
 @pytest.mark.parametrize("reader", [read_squad, read_doccano, read_label_studio])
-@pytest.mark.parametrize("form", ['{{"text": {}}}', '{{"data": {}}}'])
-def test_json_nested_deeply_is_a_plain_error(write, reader, form, depth):
-    with pytest.raises(ValueError, match=r"file\.txt"):
-        reader(write(form.format("[" * depth + "]" * depth)))
+def test_json_nested_deeply_is_a_plain_error(write, reader):
+    for depth in (900, 3000):
+        with pytest.raises(ValueError, match=r"file\.txt"):
+            reader(write('{"data": ' + "[" * depth + "]" * depth + "}"))
 
 
 @pytest.mark.parametrize(
@@ -252,7 +222,6 @@ def test_json_nested_deeply_is_a_plain_error(write, reader, form, depth):
         (" [{0},\n {0}] ", 2),
         ("{0}", 1),
         ("{0}\r\n\r\n{0}\n", 2),
-        ('{{\n"text": "a",\n"label": "x"\n}}\n{0}', 2),
         ("\ufeff[{0}]", 1),
     ],
 )

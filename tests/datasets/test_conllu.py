@@ -23,10 +23,7 @@ class TestReading:
             (text(line(1, "a"), line(2, "b"), "", line(1, "c")), [["a", "b"], ["c"]], "XX X"),
             (text("", line(1, "a"), "", "", " \t", line(1, "b"), ""), [["a"], ["b"]], "X X"),
             (text("# text = a", line(1, "a"), "# b", line(2, "b")), [["a", "b"]], "XX"),
-            (text("# alone", "", line(1, "a")), [["a"]], "X"),
             (text(line("1-2", "ab", "_", "_"), line(1, "a"), line(2, "b")), [["a", "b"]], "XX"),
-            (text(line("1-1", "a", "_"), line(1, "a")), [["a"]], "X"),
-            (text(line("0.1", "_", "_"), line(1, "a"), line("1.1"), line("1.2")), [["a"]], "X"),
             (
                 text(line("1-2"), line(1, "a"), line("1.1"), line(2, "b"), line("3-4"))
                 + text(line(3, "c"), line(4, "d")),
@@ -34,7 +31,6 @@ class TestReading:
                 "XXXX",
             ),
             (text(line(1, "10 000")), [["10 000"]], "X"),
-            (text(line(1, "_")), [["_"]], "X"),
             (text(line(1, "#"), line(2, "1-2")), [["#", "1-2"]], "XX"),
         ],
     )

@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
+from sklearn.model_selection import TunedThresholdClassifierCV
 from sklearn.pipeline import Pipeline
 
 from skdice import DiceTextClassifier, DiceTokenTagger
@@ -124,22 +123,19 @@ class TestPredictions:
         one = predict(tagger, corpus / "part-3.parquet", tmp_path / "one")
         assert one["part"].tolist() == ["part-3.parquet"]
         assert len(predict(tagger, corpus, tmp_path / "a")) == 4
+        tagger.save_pretrained(tmp_path / "tagger")
+        again = predict(tmp_path / "tagger", corpus, tmp_path / "a")
+        assert not again["is_new"].any()
 
-    @pytest.mark.parametrize(
-        "wrap",
-        [
-            lambda estimator, X, y: GridSearchCV(estimator, {"lr": [5e-3]}, cv=2).fit(X, y),
-            lambda estimator, X, y: TunedThresholdClassifierCV(
-                Pipeline([("classify", FrozenEstimator(estimator.fit(X, y)))]),
-                cv="prefit",
-                refit=False,
-                scoring="balanced_accuracy",
-            ).fit(X, y),
-        ],
-    )
-    def test_meta_estimators(self, wrap, tiny_bert, tmp_path):
+    def test_meta_estimators(self, tiny_bert, tmp_path):
         X, y = easy_texts(N_ROWS)
-        estimator = wrap(DiceTextClassifier(tiny_bert, **FAST), X, np.array(y))
+        fitted = DiceTextClassifier(tiny_bert, **FAST).fit(X, y)
+        estimator = TunedThresholdClassifierCV(
+            Pipeline([("classify", FrozenEstimator(fitted))]),
+            cv="prefit",
+            refit=False,
+            scoring="balanced_accuracy",
+        ).fit(X, np.array(y))
         source = write_corpus(tmp_path / "corpus", {"text": X})
         predict(estimator, source, tmp_path / "out", "text", keep="id")
         assert read(tmp_path / "out")["prediction"].tolist() == estimator.predict(X).tolist()
@@ -171,14 +167,6 @@ class TestResuming:
         pq.write_table(table, corpus / "sub" / "part-2.parquet")
         table = predict(tagger, corpus, out)
         assert table["is_new"].tolist() == [False, False, False, True]
-
-    def test_the_place_does_not_matter(self, tagger, corpus, tmp_path):
-        """A copy of the corpus, and the estimator from a file: nothing is done again."""
-        predict(tagger, corpus, tmp_path / "out")
-        tagger.save_pretrained(tmp_path / "tagger")
-        shutil.copytree(corpus, tmp_path / "copy", copy_function=shutil.copyfile)
-        table = predict(tmp_path / "tagger", tmp_path / "copy", tmp_path / "out")
-        assert not table["is_new"].any()
 
     @pytest.mark.parametrize(
         "change",
@@ -223,10 +211,7 @@ class TestBadInput:
             ({"keep": "tokens"}, ValueError, "'tokens'"),
             ({"columns": ["id", "words"]}, ValueError, r"must be 1 \(words\); got"),
             ({"keep": ["id", "id"]}, ValueError, "each of them once"),
-            ({"keep": "id", "output": "id"}, ValueError, "each of them once"),
-            ({"keep": [1]}, ValueError, "must be names"),
             ({"client": "scheduler:8786"}, TypeError, "client must be a distributed.Cl"),
-            ({"destination": None}, TypeError, "destination must be a path"),
             ({"source": "nothing"}, ValueError, "There is no directory"),
             ({"estimator": DiceTokenTagger()}, NotFittedError, "not fitted"),
             ({"estimator": LogisticRegression()}, TypeError, "fitted estimator of skdice"),
@@ -249,7 +234,6 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "case, column, values, row",
         [
-            ("tagger", "words", [["a"]] * 3 + [None, ["b"]], 3),
             ("tagger", "words", [["a"]] * 7 + [["b", None]], 7),
             ("pairs", "two", ["a", None, "c", "d"], 1),
             ("texts", "text", NOT_UTF_8, 3),
@@ -268,15 +252,11 @@ class TestBadInput:
         """They stay, whatever they are."""
         mine = tmp_path / "out" / "part-1.parquet"
         mine.parent.mkdir()
-        for make, message in [
-            (lambda: mine.write_bytes(b"mine"), "cannot be read"),
-            (lambda: pq.write_table(pa.table({"id": [0]}), mine), "another destination"),
-        ]:
-            make()
-            before = mine.read_bytes()
-            with pytest.raises(ValueError, match=message):
-                predict(tagger, corpus, tmp_path / "out")
-            assert mine.read_bytes() == before
+        pq.write_table(pa.table({"id": [0]}), mine)
+        before = mine.read_bytes()
+        with pytest.raises(ValueError, match="another destination"):
+            predict(tagger, corpus, tmp_path / "out")
+        assert mine.read_bytes() == before
 
 
 def test_progress(tagger, corpus, tmp_path, capsys):

@@ -1,24 +1,20 @@
 """DiceTextClassifier and DicePairClassifier: what they learn and give back."""
 
 import warnings
-from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
 
 from skdice import DicePairClassifier, DiceTextClassifier
-from skdice.losses import DiceLoss
 from skdice.model_selection import tune_decision
-from skdice.nn import Batcher
 from skdice.tasks import split_rows
 
-from ..corpora import LEARNING, easy_labels, easy_pairs, easy_texts
+from ..corpora import easy_labels, easy_pairs, easy_texts
 
 FAST = {"max_epochs": 8, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 LEARNS = {"max_epochs": 4, "lr": 5e-3}
@@ -68,7 +64,7 @@ def labels(labels_with):
 
 
 class TestLearning:
-    @pytest.mark.parametrize("loss", LEARNING)
+    @pytest.mark.parametrize("loss", ["ce", "dice", "dsc-official"])
     def test_pairs(self, pairs_with, loss):
         assert pairs_with(loss).score(*easy_pairs(40, seed=1)) > 0.75
 
@@ -76,28 +72,9 @@ class TestLearning:
     def test_three_classes(self, three_classes_with, loss):
         assert three_classes_with(loss).score(*easy_texts(42, seed=1, n_classes=3)) > 0.75
 
-    @pytest.mark.parametrize("loss", LEARNING)
+    @pytest.mark.parametrize("loss", ["ce", "dice", "dsc-official"])
     def test_several_labels(self, labels_with, loss):
         assert labels_with(loss).score(*easy_labels(40, seed=1)) > 0.75
-
-    def test_several_labels_with_a_loss_object(self, quick_bert):
-        how = {"max_epochs": 8, "lr": 5e-3, "batch_size": 4, "accumulate": 2}
-        loss = DiceLoss(average="macro", ohem_ratio=3.0)
-        classifier = make_texts(quick_bert, loss=loss, **how)
-        assert classifier.fit(*easy_labels(96)).score(*easy_labels(40, seed=1)) > 0.75
-
-    def test_both_texts_of_a_pair_are_read(self, pairs):
-        both = pairs.decision_function([("in oslo", "in paris")])
-        assert both > pairs.decision_function([("in oslo", "the saw")])
-        assert both > pairs.decision_function([("the saw", "in paris")])
-
-    def test_a_new_pooler_belongs_to_the_head(self, texts):
-        module = texts.net_.module_
-        names = {id(p): name for name, p in module.named_parameters()}
-        assert {names[id(p)].split(".")[-3:-1][-1] for p in module.head_parameters()} == {
-            "dense",
-            "classifier",
-        }
 
 
 class TestLabels:
@@ -199,18 +176,6 @@ class TestSeveralLabels:
                     use(X, y)
         assert named.score(X, Y[["place", "person"]][named.classes_.tolist()]) == expected
 
-    def test_columns_of_y_without_names_in_the_fit(self, tiny_bert):
-        X, Y = easy_labels(16)
-        plain = make_texts(tiny_bert, max_epochs=1).fit(X, Y)
-        table = pd.DataFrame(Y)
-        for y in (table, table.rename(columns={0: "person", 1: "place"})):
-            assert plain.score(X, y) == plain.score(X, Y)
-        with pytest.raises(ValueError, match=r"that order: \[0, 1\]; got \[1, 0\]"):
-            plain.score(X, table[[1, 0]])
-        one = make_texts(tiny_bert, max_epochs=1).fit(X, Y[:, 0])
-        with pytest.raises(ValueError, match="y must be a label per row, as in the fit; got a 0/1"):
-            one.score(X, Y)
-
     @pytest.mark.parametrize("kind", ["balanced", "log"])
     def test_class_weights(self, tiny_bert, kind):
         X, Y = easy_labels(24)
@@ -260,10 +225,8 @@ class TestTables:
 
 
 class TestValidation:
-    def test_every_class_is_in_both_parts(self, tiny_bert):
+    def test_every_class_is_in_both_parts(self):
         y = np.array(["rare"] * 4 + ["often"] * 76)
-        X = [f"the {label}" for label in y]
-        classifier = make_texts(tiny_bert, validation_fraction=0.25, max_epochs=1)
         train, valid = split_rows(
             80, 0.25, np.random.default_rng(0), np.unique(y, return_inverse=True)[1]
         )
@@ -271,19 +234,9 @@ class TestValidation:
         assert (y[train] == "rare").sum() == 3
         assert len(valid) == 20
         assert (y[valid] == "rare").sum() == 1
-        classifier.fit(X, y)
-        assert 0 <= classifier.history_["valid_score"].iloc[0] <= 1
-
-    def test_all_classes_are_trained_on(self):
-        classes = np.array([0, 1, 1, 2, 2, 2])
-        for seed in range(20):
-            train, valid = split_rows(6, 0.8, np.random.default_rng(seed), classes)
-            assert set(classes[train]) == {0, 1, 2}
-            assert len(valid) == 3
 
 
 STILL = {"lr": 1e-12, "head_lr": 1e-12, "max_epochs": 1}
-COMPARED = [("the cat sat", "a cat"), ("dog", "dog"), ("the sun", ""), ("", "rain rain fell here")]
 
 
 def same_or_other(n, positive_share=0.5):
@@ -297,31 +250,6 @@ def same_or_other(n, positive_share=0.5):
 
 
 class TestComparisonOfPairs:
-    @pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "xlnet"])
-    def test_each_text_is_read_by_itself(self, tiny_models, family):
-        pairs = make_pairs(tiny_models(family), **STILL).fit(*easy_pairs(16))
-        net, tokenizer = pairs.net_, pairs.tokenizer_
-        dataset = pairs.task.encode(COMPARED, pairs.fitted.reader)
-        batcher = Batcher(dataset, 1, tokenizer.pad_id, tokenizer.pads_left)
-        with torch.no_grad():
-            compare = net.module_.eval().compare
-            found = [compare(net.send(batcher.collate(np.array([i]))))[0] for i in range(4)]
-        size = len(found[0]) // 2
-        for row, (a, b) in zip(found, COMPARED):
-            u, v = self.state(pairs, a), self.state(pairs, b)
-            np.testing.assert_allclose(row[:size], np.abs(u - v), atol=1e-4)
-            np.testing.assert_allclose(row[size:], u * v, atol=1e-4)
-
-    @staticmethod
-    def state(pairs, text):
-        ids, _ = pairs.tokenizer_.frame.put_around(pairs.tokenizer_.encode_texts([text]))
-        ids = torch.from_numpy(ids.values)[None].long()
-        module = pairs.net_.module_
-        more = {"token_type_ids": torch.zeros_like(ids)} if module.takes_types else {}
-        with torch.no_grad():
-            states = module.transformer.base_model(ids, **more).last_hidden_state[0].mean(0)
-        return (states / states.norm() * len(states) ** 0.5).numpy()
-
     @pytest.mark.parametrize("n_classes", [2, 3])
     def test_the_head_begins_as_a_regression(self, tiny_bert, n_classes):
         X, y = same_or_other(60)
@@ -339,21 +267,6 @@ class TestComparisonOfPairs:
         )
         heads = [one.net_.module_.comparison.weight.detach() for one in (weighted, repeated)]
         np.testing.assert_allclose(*heads, atol=1e-3)
-
-    def test_a_class_may_be_in_the_validation_part_alone(self, tiny_bert):
-        X, y = same_or_other(20)
-        groups = np.arange(20) % 2
-        pairs = make_pairs(tiny_bert, **STILL, validation_fraction=0.5)
-        pairs.fit(X, y + 2 * groups, groups=groups)
-        assert np.isfinite(pairs.decision_function(X)).all()
-
-    def test_lower_layers_may_be_frozen(self, tiny_bert):
-        pairs = make_pairs(tiny_bert, n_frozen_layers=1, max_epochs=1).fit(*easy_pairs(16))
-        before = make_pairs(tiny_bert, n_frozen_layers=1, **STILL).fit(*easy_pairs(16))
-        first, second = (one.net_.module_.transformer.state_dict() for one in (pairs, before))
-        same = [name for name in first if torch.equal(first[name], second[name])]
-        assert any(".layer.0." in name for name in same)
-        assert not any(".layer.1.output.dense." in name for name in same)
 
     def test_it_takes_few_epochs_if_the_states_say_something(self, tiny_bert):
         X, y = same_or_other(60)
@@ -422,12 +335,6 @@ class TestSimilarities:
         tuned = tune_decision(pairs, self.X, y, cv=3, groups=groups)
         assert tuned.threshold_.shape == (len(np.unique(y)),)
 
-    def test_texts_may_change_places(self, tiny_bert):
-        pairs = make_pairs(tiny_bert, **STILL).fit(self.X, self.y)
-        similarities = pairs.task.similarities
-        swapped = [pair[::-1] for pair in self.X]
-        np.testing.assert_allclose(similarities.offset(self.X), similarities.offset(swapped))
-
     def test_rows_held_out_are_not_learned_from(self, tiny_bert):
         changed = [*self.X[:40], *[("other", "words")] * 20]
         held_out = list(range(40, 60))
@@ -437,14 +344,6 @@ class TestSimilarities:
         )
         for left, right in zip(one.task.similarities, other.task.similarities):
             np.testing.assert_equal(left, right)
-
-    def test_three_classes_and_an_ensemble(self, tiny_bert):
-        y = np.arange(60) % 3
-        pairs = make_pairs(tiny_bert, **STILL, n_members=2).fit(self.X, y)
-        both = pairs.decision_function(self.X)
-        offset = pairs.task.similarities.offset(self.X)
-        pairs = pairs.with_task(replace(pairs.task, similarities=None))
-        np.testing.assert_allclose(pairs.decision_function(self.X) + offset, both, atol=1e-5)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """What no fit can be made of: an error that names the parameter or the row, before any training.
 
-Rows of junk are in test_bad_input, and the words that users are promised in test_bad_input_table.
+Rows that no estimator can use are in test_bad_input, and the words that users are promised in
+test_bad_input_table.
 """
 
 import warnings
@@ -69,12 +70,8 @@ SHARED = [
     ({"loss": None}, ["'loss'", "None"]),
     ({"loss": "ce", "gamma": 1.0}, ["gamma=1.0", "'ce'", "[{'loss'"]),
     ({"loss": "dice", "alpha": 0.1}, ["alpha=0.1", "'tversky'"]),
-    ({"loss": "wce", "alpha": 1.0}, ["alpha=1.0", "'wce'"]),
-    ({"loss": "focal", "ce_weight": 0.5}, ["ce_weight=0.5", "'focal'"]),
     ({"loss": "dsc-paper", "memory": 5}, ["memory=5", "'dsc-paper'"]),
     ({"loss": DiceLoss(), "gamma": 1.0}, ["'gamma'", "None", "DiceLoss"]),
-    ({"loss": DiceLoss(), "memory": 5}, ["'memory'", "None", "DiceLoss"]),
-    ({"loss": DiceLoss(), "K": 1.0}, ["'K'", "None", "DiceLoss"]),
     ({"loss": SelfAdjustingDiceLoss(alpha=-1)}, ["'alpha'", "SelfAdjustingDiceLoss"]),
     ({"loss": DiceLoss(level="word")}, ["'level'", "DiceLoss"]),
     ({"loss": DiceLoss(ignore_index=-1.5)}, ["'ignore_index'", "DiceLoss"]),
@@ -91,20 +88,15 @@ SHARED = [
     ({"class_weight": {0: -1.0}}, ["-1.0"]),
     ({"lr": 0, "loss": "focal"}, ["{cls}", "(0, inf)"]),
     ({"lr": "AUTO"}, ["'auto'", "'AUTO'"]),
-    ({"lr": None}, ["{cls}", "None"]),
     ({"head_lr": -1.0}, ["(0, inf)", "-1.0"]),
     ({"weight_decay": -1.0}, ["[0, inf)", "-1.0"]),
     ({"max_epochs": 0}, ["[1, inf)", "0"]),
     ({"max_epochs": "fast"}, ["'auto'", "'fast'"]),
-    ({"max_epochs": None}, ["{cls}", "None"]),
     ({"negative_ratio": 0}, ["(0, inf)", "0"]),
-    ({"negative_ratio": "all"}, ["'auto'", "'all'"]),
-    ({"negative_ratio": True}, ["True"]),
     ({"negative_ratio": float("nan")}, ["nan"]),
     ({"batch_size": 1.5}, ["int", "1.5"]),
     ({"accumulate": 0}, ["[1, inf)", "0"]),
     ({"warmup": 1.0}, ["[0, 1)", "1.0"]),
-    ({"warmup": -1}, ["int", "-1"]),
     ({"clip_norm": 0.0}, ["(0, inf)", "0.0"]),
     ({"validation_fraction": 1.0}, ["(0, 1)", "1.0"]),
     ({"patience": 2}, ["patience=2 needs rows to validate on"]),
@@ -152,7 +144,6 @@ def test_shared_parameters(cls, parameters, parts):
         (DiceQueryTagger, {"queries": ["john"]}, ["dict", "['john']"]),
         (DiceQueryTagger, {"queries": {"PER": "  "}}, ["'PER'", "'  '"]),
         (DiceQueryTagger, {"queries": {"UNUSED": 3}}, ["'UNUSED'", "3"]),
-        (DiceQueryTagger, {"queries": {1: "john"}}, ["'john'", "1"]),
         (
             DiceQueryTagger,
             {"queries": {"PER": "a " * 70, "LOC": "a"}, "max_length": 64},
@@ -162,13 +153,10 @@ def test_shared_parameters(cls, parameters, parts):
         (DiceQueryTagger, {"max_length": 16, "stride": 11}, ["11", "max_length=16", "12"]),
         (DiceQueryTagger, {"span_weights": (1, 1)}, ["three numbers", "(1, 1)"]),
         (DiceQueryTagger, {"span_weights": (0, 0, 0)}, ["not all 0"]),
-        (DiceQueryTagger, {"span_weights": (1, 1, -0.1)}, ["-0.1"]),
         (DiceQueryTagger, {"match_candidates": "some"}, ["'pred_gold_random'", "'some'"]),
         (DiceQueryTagger, {"decode": "constrained"}, ["'flat', 'nested'"]),
         (DiceQueryTagger, {"loss": "dice", "class_weight": {"PER": 2.0}}, ["0", "1", "'PER'"]),
         (DiceSpanExtractor, {"null_threshold": float("nan")}, ["'auto'", "nan"]),
-        (DiceSpanExtractor, {"null_threshold": "never"}, ["'never'"]),
-        (DiceSpanExtractor, {"null_threshold": True}, ["True"]),
         (DiceSpanExtractor, {"n_best": 0}, ["[1, inf)", "0"]),
         (DiceSpanExtractor, {"max_answer_length": 0}, ["[1, inf)", "0"]),
         (DiceSpanExtractor, {"on_misaligned": "ignore"}, ["'repair', 'raise', 'skip'"]),
@@ -176,7 +164,6 @@ def test_shared_parameters(cls, parameters, parts):
         (DiceSpanExtractor, {"max_length": 7, "stride": 2}, ["'stride'", "row 0", "3 questions"]),
         (DiceSpanExtractor, {"max_length": 5}, ["question of row 0", "2 pieces", "1 are allowed"]),
         (DiceSpanExtractor, {"class_weight": "balanced", "loss": "ce"}, ["cross-entropy"]),
-        (DiceSpanExtractor, {"K": 3.0, "loss": "ce"}, ["K=3.0", "'wce'"]),
         (DiceSpanExtractor, {"K": 2.0}, ["K=2.0 cannot be used with cross-entropy"]),
         (DiceSpanExtractor, {"class_weight": "log", "loss": CrossEntropyLoss()}, ["positions"]),
         (DiceSpanExtractor, {"loss": CrossEntropyLoss(class_weight=[1.0, 2.0])}, ["[1.0, 2.0]"]),
@@ -211,12 +198,8 @@ def test_loss_parameter_on_a_name(tiny_bert):
     [
         (DiceTokenTagger, [], [], ["no sentence"]),
         (DiceTokenTagger, [[], []], [[], []], ["2 sentences and no words"]),
-        (DiceQueryTagger, X, with_row(Y, 3, [(0, 1, "PER")]), ["row 3", "tuple"]),
-        (DiceQueryTagger, X, with_row(SPANS, 3, "B-PER"), ["row 3", "'B-PER'"]),
         (DiceQueryTagger, X, [["O"] * len(row) for row in X], ["12 rows"]),
         (DiceQueryTagger, X, with_row(SPANS, 5, [(1, 2, "LOC"), (0, 2, "PER")]), ["Row 5"]),
-        (DiceQueryTagger, X, with_row(SPANS, 5, [(0, 1, "LOC"), (0, 1, "PER")]), ["Row 5"]),
-        (DiceTextClassifier, ["a", "b", "c"], [0, 0.5, 1], ["row 1", "0.5"]),
         (DiceTextClassifier, ["a", "b", "c"], [True, False, 1], ["row 2"]),
         (DiceTextClassifier, ["a", "b", "c"], [1, float("nan"), float("nan")], ["rows 1, 2"]),
         (DiceTextClassifier, ["a", "b", "c"], [[0, 1], [1, 2], [0, 0]], ["row 1, column 1", "2"]),
@@ -253,46 +236,23 @@ def test_a_class_without_weight_is_absent(tiny_bert):
     assert fitted.classes_.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("cls", ROWS)
-@pytest.mark.parametrize(
-    "change, part",
-    [
-        (lambda weight: weight[:-1], "sample_weight"),
-        (lambda weight: [1, 1, -1, *weight[3:]], "row 2"),
-        (lambda weight: [*weight[:-1], np.nan], "has nan"),
-        (lambda weight: [0.0] * len(weight), "zero"),
-    ],
-)
-def test_weights(tiny_bert, cls, change, part):
-    rows, y = ROWS[cls]
-    refuses([part], lambda: make(cls, tiny_bert).fit(rows, y, change([1.0] * len(rows))))
-
-
 class TestQuestions:
-    def test_longest_that_is_allowed(self, tiny_bert):
-        fitted = make(DiceSpanExtractor, tiny_bert).fit(QUESTIONS, ANSWERS)
-        assert fitted.predict([("in " * 60, "by rome")]).shape == (1,)
-        refuses(["row 0", "61 pieces", "60 are"], lambda: fitted.predict([("in " * 61, "by rome")]))
-
     @pytest.mark.parametrize("n_best", [0, -1, 1.5, "all"])
     def test_n_best(self, tiny_bert, n_best):
         fitted = make(DiceSpanExtractor, tiny_bert).fit(QUESTIONS, ANSWERS)
         refuses(["'n_best'", repr(n_best)], lambda: fitted.predict_spans(QUESTIONS, n_best=n_best))
 
     def test_nothing_is_left_to_train_on(self, tiny_bert):
-        nowhere = {"text": ["berlin"], "answer_start": [0]}
+        nowhere = [{"text": ["berlin"], "answer_start": [0]}] * 3
         extractor = make(DiceSpanExtractor, tiny_bert, on_misaligned="skip")
         with pytest.warns(UserWarning, match="3 questions without another answer"):
-            refuses(["no question", "3 rows"], lambda: extractor.fit(QUESTIONS, [nowhere] * 3))
-        y = with_row(ANSWERS, 1, nowhere)
-        with pytest.warns(UserWarning, match="1 question without another answer"):
-            refuses(["no question"], lambda: extractor.fit(QUESTIONS, y, sample_weight=[0, 1, 0]))
+            refuses(["no question", "3 rows"], lambda: extractor.fit(QUESTIONS, nowhere))
 
     def test_answers_longer_than_what_windows_share(self, tiny_bert):
         long = [("city ?", "the " * 20 + "saw " * 14 + "by oslo"), QUESTIONS[0]]
         y = [("saw " * 14).strip(), ANSWERS[0]]
         extractor = make(DiceSpanExtractor, tiny_bert, max_length=20, stride=2)
-        with pytest.warns(UserWarning, match=r"1 question .*: row 0\."):
+        with pytest.warns(UserWarning, match=r"answers of 1 question .*: row 0\."):
             extractor.fit(long, y)
         with warnings.catch_warnings(action="error", category=UserWarning):
             extractor.set_params(max_length=32, stride=24).fit(long, y)
@@ -349,11 +309,3 @@ def test_a_refit_that_fails_before_training_leaves_the_last_fit(tiny_bert, cls, 
     with pytest.raises(ValueError):
         fitted.fit(*ROWS[cls])
     assert fitted.predict(ROWS[cls][0]).tolist() == expected
-
-
-def test_bad_rows_leave_parameters_and_the_last_fit(tiny_bert):
-    tagger = make(DiceTokenTagger, tiny_bert).fit(X, Y)
-    before, expected = tagger.get_params(), tagger.predict_proba(X)
-    refuses(["row 0"], lambda: tagger.fit(with_row(X, 0, "bare"), Y), (TypeError, ValueError))
-    assert tagger.get_params() == before
-    np.testing.assert_array_equal(tagger.predict_proba(X)[0], expected[0])

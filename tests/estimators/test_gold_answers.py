@@ -6,14 +6,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from skdice import DiceSpanExtractor
-from skdice.datasets import read_squad
 from skdice.tasks import align_answers
-
-from ..corpora import published
 
 FAST = {"max_epochs": 1, "lr": 5e-3, "random_state": 0, "verbose": 0}
 #          0         1         2         3
@@ -41,13 +36,11 @@ def read(row, on_misaligned="repair", context=CONTEXT):
     [
         ("art", "She starts with modern art.", 23, 0),
         ("on", "London lies on the Thames.", 12, 0),
-        ("1", "In 2001 he had 1 of 11.", 15, 0),
         ("e", "Cafe\u0301 e\u0301 e", 9, 0),
         ("art", "art, starts, Art, (art)", 0, 2),
         ("(art", "starts (art)", 7, 0),
         # Scripts without spaces have no borders of words that could be seen.
         ("東京", "私は東京都に住む。", 2, 0),
-        ("กรุงเทพ", "อยู่กรุงเทพมหานคร", 4, 0),
         ("2020", "于2020年", 1, 0),
     ],
 )
@@ -82,13 +75,10 @@ def test_repair_prefers_words():
     [
         (squad(("oslo", 0)), (0, 4)),
         (squad(("oslo", 16)), (16, 20)),
-        (squad(("oslo", np.int64(30))), (30, 34)),
         (squad(("paris", 9), ("oslo", 0)), (9, 14)),
         ({"text": np.array(["oslo"]), "answer_start": np.array([16])}, (16, 20)),
-        (squad((CONTEXT, 0)), (0, 34)),
         (squad(("", 3), ("oslo", 16)), (16, 20)),
         ("oslo", (0, 4)),
-        ("was near", (21, 29)),
         (["oslo", "paris"], (0, 4)),
         (("paris",), (9, 14)),
         (np.array(["paris", "oslo"], dtype=object), (9, 14)),
@@ -96,7 +86,6 @@ def test_repair_prefers_words():
         ({"text": ["paris"]}, (9, 14)),
         ("", None),
         ([], None),
-        ([""], None),
         (squad(), None),
         (squad(("", -1)), None),
         ({"text": np.array([], dtype=object), "answer_start": np.array([])}, None),
@@ -114,7 +103,6 @@ def test_answers_that_are_in_order(row, span, on_misaligned):
     [
         # A leading space that is no part of the text, as in Quoref.
         (squad(("paris", 8)), (9, 14), None, 1),
-        (squad(("paris", 10)), (9, 14), None, 1),
         # No offset, as in CMRC.
         (squad(("oslo", -1)), (0, 4), None, 1),
         (squad(("paris", 1000)), (9, 14), None, 1),
@@ -126,7 +114,6 @@ def test_answers_that_are_in_order(row, span, on_misaligned):
         (squad(("paris", 8), ("oslo", 16)), (9, 14), (16, 20), 1),
         (squad(("oslo", 16), ("paris", 8)), (16, 20), (16, 20), 1),
         # One of the answers is nowhere.
-        (squad(("berlin", 3), ("oslo", 16)), (16, 20), (16, 20), 1),
         (squad(("berlin", 3), ("oslo", 17)), (16, 20), None, 2),
     ],
 )
@@ -184,30 +171,6 @@ def test_rows_keep_their_places():
     assert "They are in rows 1, 3." in message
 
 
-def test_warning_lists_the_first_rows_only():
-    with pytest.warns(UserWarning, match=r"9 answers .* 9 moved .*rows 0, 1, 2, 3, 4, \.\.\."):
-        align_answers([squad(("paris", 8))] * 9, [CONTEXT] * 9, "repair")
-
-
-@given(
-    context=st.text("ab ", min_size=1, max_size=30),
-    place=st.tuples(st.integers(0, 29), st.integers(1, 3)),
-    start=st.integers(-3, 40),
-)
-def test_repair_takes_the_nearest_place(context, place, start):
-    text = context[place[0] : place[0] + place[1]]
-    if not text:
-        return
-    gold = read(squad((text, start)), context=context)
-    places = [i for i in range(len(context)) if context.startswith(text, i)]
-    edges = re.compile(r"\b|(?<= )|(?= )|^|$")
-    words = [i for i in places if edges.match(context, i) and edges.match(context, i + len(text))]
-    places = places if start in places else words or places
-    nearest = min(places, key=lambda i: (abs(i - start), i))
-    assert gold.spans == [(nearest, nearest + len(text))]
-    assert gold.n_misaligned == (start not in places)
-
-
 class TestExtractor:
     """What an extractor learns where offsets are wrong."""
 
@@ -239,34 +202,3 @@ class TestExtractor:
         np.testing.assert_allclose(
             wrong.no_answer_score(self.X), right.no_answer_score(self.X), atol=1e-5
         )
-
-
-@pytest.mark.parametrize("on_misaligned", ["repair", "skip"])
-@pytest.mark.parametrize(
-    "name, n_misaligned",
-    [
-        ("squad_v1.1/dev", 0),
-        ("squad_v2.0/dev", 0),
-        ("quoref/dev", 50),
-        ("quoref/dev_part_train", 31),
-        ("quoref/dev_part_test", 19),
-        ("quoref/contrast_original", 7),
-        ("quoref/contrast_perturbed", 0),
-        ("cmrc2018_zh/dev", 200),
-        ("cmrc2018_zh/trial", 5),
-    ],
-)
-def test_all_wrong_offsets_of_published_corpora_are_counted(name, n_misaligned, on_misaligned):
-    X, y = read_squad(published(f"mrc/{name}.json"))
-    contexts = X["context"].tolist()
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        gold = align_answers(y, contexts, on_misaligned)
-    assert gold.n_misaligned == n_misaligned
-    assert len(caught) == (n_misaligned > 0)
-    for span, answers, context in zip(gold.spans, y, contexts):
-        assert span is None or context[slice(*span)] in answers["text"]
-    lost = np.setdiff1d(np.arange(len(y)), gold.kept)
-    if on_misaligned == "repair":
-        assert not len(lost)
-    assert len(lost) <= n_misaligned
-    assert all(gold.spans[i] is None and y[i]["text"] for i in lost)

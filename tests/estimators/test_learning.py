@@ -29,8 +29,7 @@ def begins_again(classifier, X, y):
 
 
 @pytest.mark.parametrize("loss", ["ce", "dice"])
-@pytest.mark.parametrize("n_rows, n_epochs", [(64, 10), (256, 6)])
-@pytest.mark.parametrize("share", [0.0, 0.2, 0.35])
+@pytest.mark.parametrize("n_rows, n_epochs, share", [(64, 10, 0.35), (64, 10, 0.0), (256, 6, 0.2)])
 def test_noisy_labels(loss, n_rows, n_epochs, share, quick_bert, constants):
     """However late the loss falls, and however little below that of the shares."""
     constants(lr=1e-3, lowest_lr=1e-3, highest_lr=1e-3)
@@ -40,8 +39,7 @@ def test_noisy_labels(loss, n_rows, n_epochs, share, quick_bert, constants):
 
 
 @pytest.mark.parametrize("loss", ["ce", "wce", "focal", "dice"])
-@pytest.mark.parametrize("n_rare", [3, 24])
-@pytest.mark.parametrize("rate", [1e-12, 30.0])
+@pytest.mark.parametrize("n_rare, rate", [(3, 1e-12), (24, 1e-12), (3, 30.0)])
 def test_nothing_learned(loss, n_rare, rate, quick_bert, constants):
     constants(lr=rate, lowest_lr=rate, highest_lr=rate)
     X, y = easy_texts(48)

@@ -9,9 +9,7 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from skdice import DiceQueryTagger
 from skdice.losses._combined import match_scores
-from skdice.tasks import Tagging
 
 from ..io.conftest import CASES, make
 from ..spies import Spy, encoded_rows, stop
@@ -32,10 +30,7 @@ def numbers(value):
 
 
 def logits(estimator, X):
-    """Return the logits of each row, one behind the other."""
-    return np.concatenate(
-        [np.asarray(row).reshape(-1) for row in estimator.decision_scores(estimator.task.read_X(X))]
-    )
+    return estimator.logits(encoded_rows(estimator, X))
 
 
 @pytest.fixture(scope="module")
@@ -67,21 +62,12 @@ def singles(estimator):
     return found
 
 
-@pytest.mark.parametrize("case", ["tagger", "texts", "labels", "pairs"])
+@pytest.mark.parametrize("case", ["tagger", "texts", "labels", "pairs", "questions"])
 def test_logits_are_the_mean(joined, case):
     estimator, X, _ = joined(case)
     parts = [logits(one, X) for one in singles(estimator)]
     assert np.ptp(parts, axis=0).max() > 1e-3
     np.testing.assert_allclose(logits(estimator, X), np.mean(parts, axis=0), atol=1e-5)
-
-
-def test_starts_and_ends_of_questions_are_the_mean(joined):
-    estimator, X, _ = joined("questions")
-    parts = [numbers(one.no_answer_score(X)) for one in singles(estimator)]
-    dataset = encoded_rows(estimator, X)
-    each = [one.logits(dataset) for one in singles(estimator)]
-    np.testing.assert_allclose(estimator.logits(dataset), np.mean(each, axis=0), atol=1e-5)
-    assert np.ptp(parts, axis=0).max() > 0
 
 
 def test_scores_of_query_matches_are_the_mean(joined):
@@ -97,15 +83,6 @@ def test_scores_of_query_matches_are_the_mean(joined):
     each = torch.stack([scores(one) for one in singles(estimator)])
     assert each.std(0).max() > 1e-3
     torch.testing.assert_close(scores(estimator), each.mean(0), atol=1e-4, rtol=1e-4)
-
-
-def test_the_first_member_is_the_fit_of_that_seed(joined):
-    estimator, X, y = joined("texts")
-    alone = clone(estimator).set_params(n_members=1).fit(X, y)
-    np.testing.assert_array_equal(logits(alone, X), logits(singles(estimator)[0], X))
-    assert len(estimator.history_) == len(alone.history_)
-    assert not np.allclose(estimator.history_["train_loss"], alone.history_["train_loss"])
-    assert estimator.history_["dur"][1] > alone.history_["dur"][1] / 10
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -147,15 +124,6 @@ def test_onnx_runtime_has_all_members(shallow_models, traced_once, tmp_path):
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-def test_a_query_tagger_goes_on_from_the_first_member(joined, tmp_path):
-    estimator, X, y = joined("queries")
-    estimator.save_pretrained(tmp_path / "saved")
-    new = DiceQueryTagger(tmp_path / "saved", queries=estimator.queries, max_epochs=1, verbose=0)
-    new.set_params(random_state=0, lr=1e-12, head_lr=1e-12).fit(X, y)
-    expected = singles(estimator)[0].net_.module_.head.weight
-    torch.testing.assert_close(new.net_.module_.head.weight, expected)
-
-
 def test_checkpoints_of_members(joined, tmp_path):
     """A fit that dies in its second member goes on there, and the first is not run again."""
     estimator, X, y = joined("texts")
@@ -167,27 +135,6 @@ def test_checkpoints_of_members(joined, tmp_path):
     again = clone(kept).set_params(callbacks=[steps]).fit(X, y)
     assert steps.count_ == 2 * 2  # two members, two steps each
     np.testing.assert_array_equal(logits(again, X), logits(estimator, X))
-
-
-def test_decisions_are_tuned_for_all_together(shallow_models, monkeypatch):
-    tagger, X, y = make("tagger", shallow_models("bert"), n_members=2, max_epochs=2)
-    tagger.set_params(background_bias="auto", validation_fraction=0.3).fit(X, y)
-    bias = tagger.background_bias_
-    assert len(tagger.net_.module_.members) == 1
-    asked = []
-
-    tune = Tagging.tune
-
-    def tuned(self, rows, scores, *args):
-        asked.append(np.concatenate(scores))
-        return tune(self, rows, scores, *args)
-
-    monkeypatch.setattr(Tagging, "tune", tuned)
-    other = clone(tagger).fit(X, y)
-    (seen,) = asked
-    found = np.concatenate(other.decision_scores(X))
-    assert all(any(np.allclose(row, each, atol=1e-5) for each in found) for row in seen)
-    assert other.background_bias_ == bias
 
 
 def test_an_interrupted_fit_keeps_the_members_that_were_finished(joined):
@@ -202,12 +149,3 @@ def test_an_interrupted_fit_keeps_the_members_that_were_finished(joined):
         stopped.predict(X)
     expected = np.mean([logits(one, X) for one in singles(estimator)[:2]], axis=0)
     np.testing.assert_allclose(logits(stopped, X), expected, atol=1e-5)
-
-
-def test_an_interrupted_first_member_can_be_used(shallow_models):
-    tagger, X, y = make("tagger", shallow_models("bert"), n_members=2)
-    with pytest.raises(RuntimeError, match="stop"):
-        tagger.set_params(callbacks=[Spy("on_batch_begin", stop(RuntimeError("stop")))]).fit(X, y)
-    assert tagger.interrupted_
-    with pytest.warns(UserWarning, match="did not come to its end"):
-        tagger.predict(X)

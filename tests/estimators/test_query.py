@@ -7,16 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given
 
 from skdice import DiceQueryTagger
 from skdice.metrics import entity_f1_score, get_entities
-from skdice.tasks import default_query, find_overlap
+from skdice.tasks import default_query
 from skdice.text._decoding import Entity
-from skdice.text._tokenizer import WordTokenizer
 
-from ..corpora import FILLERS, LEARNING, NAMES, easy_corpus
-from .hypothesis_inputs import cases, sentences, words
+from ..corpora import FILLERS, NAMES, easy_corpus
 
 FAST = {
     "loss": "dice",
@@ -88,7 +85,7 @@ def nested_corpus(n, seed=0):
 
 
 class TestLearning:
-    @pytest.mark.parametrize("loss", LEARNING)
+    @pytest.mark.parametrize("loss", ["ce", "dice", "dsc-official"])
     def test_every_loss_learns(self, fitted_with, loss):
         assert fitted_with(loss).score(*easy_corpus(30, seed=1)) > 0.5
 
@@ -132,45 +129,13 @@ class TestPrediction:
         assert fitted.score(X, [["O"] * len(row) for row in X]) == 0
         assert fitted.score([["the"]], [["O"]]) == 0, "no entity in both"
 
-    @cases(0.1)
-    @given(X=sentences, query=words.filter(str.strip))
-    def test_whatever_the_query(self, tiny_bert, X, query):
-        """Training on strange words, or a ValueError that says why not."""
-        y = [[(0, len(row), "X")] if row else [] for row in X]
-        tagger = make(tiny_bert, queries={"X": query}, max_epochs=1)
-        n_pieces = len(WordTokenizer(tiny_bert).encode_texts([query]).values)
-        if not any(X) or n_pieces > 60:
-            reason = "entity in y|to train on" if not any(X) else "pieces, which leaves"
-            with pytest.raises(ValueError, match=reason):
-                tagger.fit(X, y)
-            return
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "[0-9]+ entities are longer")
-            tagger.fit(X, y)
-        assert [len(row) for row in tagger.predict(X)] == [len(row) for row in X]
-
-    def test_flat_decoding_has_no_overlap(self, tiny_bert, corpus):
-        tagger = make(tiny_bert, max_epochs=1).fit(*corpus)
-        tagger.threshold_ = 0.02
-        nested = plain(tagger.set_params(decode="nested").predict_spans(corpus[0]))
-        tags = tagger.predict(corpus[0]).tolist()
-        flat = plain(tagger.set_params(decode="flat").predict_spans(corpus[0]))
-        assert tags == tagger.predict(corpus[0]).tolist()
-        assert spans_of(tags) == flat
-        assert not any(map(find_overlap, flat))
-        assert sum(map(bool, map(find_overlap, nested))) > 10
-        assert all(set(row) <= set(every) for row, every in zip(flat, nested))
-
     @pytest.mark.parametrize(
         "names, expected",
         [
             ("BI", "B-PER I-PER I-PER O B-LOC"),
-            ("BIES", "B-PER I-PER E-PER O S-LOC"),
             ("S", "B-PER I-PER E-PER O S-LOC"),
             ("BMES", "B-PER M-PER E-PER O S-LOC"),
-            ("BILU", "B-PER I-PER L-PER O U-LOC"),
             ("U", "B-PER I-PER L-PER O U-LOC"),
-            ("BL", "B-PER I-PER L-PER O U-LOC"),
             ("I", "I-PER I-PER I-PER O I-LOC"),
         ],
     )
@@ -187,15 +152,6 @@ class TestPrediction:
 
 
 class TestTraining:
-    def test_fitted_attributes(self, fitted):
-        assert fitted.labels_ == ["LOC", "PER"]
-        assert fitted.queries_ == FAST["queries"]
-        assert fitted.threshold_ == 0.5
-        assert fitted.max_length_ == 64
-        assert list(fitted.history_.index) == list(range(1, FAST["max_epochs"] + 1))
-        assert fitted.history_.train_loss.iloc[-1] < fitted.history_.train_loss.iloc[0]
-        assert not hasattr(fitted, "n_features_in_")
-
     def test_class_weights_are_about_starts(self, tiny_bert, few):
         def weights(**parameters):
             tagger = make(tiny_bert, max_epochs=1, **parameters).fit(*few)
@@ -210,15 +166,6 @@ class TestTraining:
         np.testing.assert_allclose(weights(loss="wce", K=10.0), log)
         np.testing.assert_allclose(weights(class_weight="balanced"), n_pairs / 2 / counts)
         np.testing.assert_allclose(weights(class_weight={1: 5.0}), [1, 5])
-
-    def test_weight_zero_is_absence_of_labels_too(self, tiny_bert, few):
-        X, y = few
-        weight = np.array([float("B-LOC" not in row) for row in y])
-        tagger = make(tiny_bert, max_epochs=1).fit(X, y, sample_weight=weight)
-        assert tagger.labels_ == ["PER"]
-        kept = np.flatnonzero(weight)
-        without = make(tiny_bert, max_epochs=1).fit([X[i] for i in kept], [y[i] for i in kept])
-        assert same_weights(tagger, without)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import warnings
 
-import numpy as np
 import pytest
 
 from skdice import DiceQueryTagger
@@ -61,47 +60,6 @@ class TestLongSentences:
         assert found[-1][1] > len(X[0]) - 8
         assert len(set(found)) == len(found)
 
-    @pytest.mark.parametrize(
-        "gold",
-        [
-            [(29, 30, "PER")],  # the last word
-            [(i, i + 1, "LOC") for i in range(30)],  # a mention at every word
-            [(i, i + 2, "PER") for i in range(0, 29, 4)],
-            [(i, i + 3, "LOC") for i in range(28)],  # overlapping: some end where windows do
-            [(2, 6, "LOC"), (2, 4, "LOC"), (2, 3, "PER"), (5, 6, "LOC")],  # nested
-        ],
-    )
-    def test_gold_comes_back_from_its_own_logits(self, fitted, monkeypatch, gold):
-        """From spans to targets in windows, and from such logits to spans again."""
-        X = [["the"] * 30, ["john", "saw"], ["the"] * 30]
-        y = [gold, [(0, 1, "PER")], gold]
-        encoded = fitted.task.encode(X, fitted.fitted.reader, y)
-        assert encoded.n_uncovered == 0
-        logits = perfect_logits(encoded.dataset)
-        monkeypatch.setattr(type(fitted), "_logits", property(lambda self: lambda dataset: logits))
-        monkeypatch.setattr(fitted, "decode", "nested")
-        assert plain(fitted.predict_spans(X)) == [sorted(spans) for spans in y]
-        assert fitted.score(X, y) == 1
-
-    def test_words_longer_than_the_window(self, fitted):
-        X = [["a" * 60, "oslo", "b" * 60, "john"]]
-        assert [len(tags) for tags in fitted.predict(X)] == [4]
-        assert {(1, 2, "LOC"), (3, 4, "PER")} <= set(plain(fitted.predict_spans(X))[0])
-
-
-def perfect_logits(dataset, size=64):
-    """Return logits above 0 for the gold starts, ends and matches, and below for all others."""
-    logits = np.zeros((dataset.n_items, 2 + 2 * size))
-    logits[:, :2] = 2 * dataset.target - 1
-    start, end = logits[:, 2 : 2 + size], logits[:, 2 + size :]
-    start[:, 0], end[:, 0] = 1, -8  # All matches are -1 ...
-    first = np.repeat(dataset.items.offsets[:-1], dataset.matches.lengths)[:, None]
-    for n, (i, j) in enumerate(first + dataset.matches.values):
-        # ... but those with a number in common, which no other span nearby has.
-        number = 1 + n % (size - 1)
-        start[i, number] = end[j, number] = 4
-    return logits
-
 
 class TestMissedGold:
     def test_counts_as_missed_wherever_it_lies(self, fitted):
@@ -156,16 +114,3 @@ class TestTunedThreshold:
         assert max(scores.values()) > min(scores.values())
         # Of 40 sentences it is drawn to a half a little.
         assert tuned.score(X, y) >= max(scores[0.5], max(scores.values()) - 0.05)
-
-    def test_own_metric(self, hasty):
-        X, y = easy_corpus(40, seed=1)
-        by_score = tune_decision(hasty.set_params(decode="flat"), X, y)
-        by_metric = tune_decision(hasty, X, y, metric=entity_f1_score)
-        assert by_metric.score(X, y) >= by_score.score(X, y)
-        assert by_metric.score(X, y) > hasty.score(X, y)
-        fewest = tune_decision(hasty, X, y, metric=lambda _, tags: -sum(map(n_entities, tags)))
-        assert sum(map(n_entities, fewest.predict(X))) == 0
-
-
-def n_entities(tags):
-    return sum(tag != "O" for tag in tags)

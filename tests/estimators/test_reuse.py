@@ -1,6 +1,5 @@
 """Work that fits share: it changes how often things are computed, not what comes out."""
 
-import json
 import pickle
 import warnings
 
@@ -53,31 +52,6 @@ def test_new_targets_and_weights_do_not_meet_old_ones(tiny_bert):
     with reuse_work():
         for rest, score in zip(((y,), (other,), (y, [0, 1, 1] * 5 + [0])), expected):
             np.testing.assert_allclose(scores(clone(classifier).fit(X, *rest), X), score, atol=1e-5)
-
-
-def test_another_tokenizer_at_the_same_path_does_not_meet_old_pieces(own_bert):
-    """Also for an estimator fitted before, which has the tokenizer of its fit."""
-    classifier, X, y = make("texts", own_bert)
-    other = [*X[8:], "mary saw rome"]
-    with reuse_work():
-        old = clone(classifier).fit(X, y)
-        path = own_bert / "tokenizer.json"
-        path.write_text(
-            path.read_text()
-            .replace('"lowercase":true', '"lowercase":false')
-            .replace('"lowercase": true', '"lowercase": false')
-        )
-        config = own_bert / "tokenizer_config.json"
-        config.write_text(json.dumps(json.loads(config.read_text()) | {"do_lower_case": False}))
-        upper = [text.upper() for text in X]
-        new = clone(classifier).fit(upper, y)
-        proba = scores(new, upper)
-        after = scores(old, [text.upper() for text in other])
-        between = scores(old, upper)
-    expected = clone(classifier).fit(upper, y)
-    np.testing.assert_allclose(proba, scores(expected, upper), atol=1e-5)
-    np.testing.assert_allclose(after, scores(old, [text.upper() for text in other]), atol=1e-5)
-    np.testing.assert_allclose(between, scores(old, upper), atol=1e-5)
 
 
 def test_cut_texts_are_said_once(tiny_bert):

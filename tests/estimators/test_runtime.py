@@ -1,24 +1,19 @@
 """Predictions on ONNX Runtime: those of torch, from the same batches."""
 
 import copy
-import gc
 import pickle
 import re
-from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
-from torch import nn
 
 from skdice import DiceTokenTagger
-from skdice.io import _onnx, onnx_network
+from skdice.io import _onnx
 
 from ..io.conftest import fitted_shallow, make, without  # noqa: F401
-from ..spies import encoded_rows
 from ..tiny_models import build_bert
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
@@ -45,12 +40,12 @@ METHODS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def sessions(traced_once):
-    """Count the sessions."""
+    """Return the sizes of the files that sessions are opened of."""
     sessions = []
     open_session = _onnx.open_session
 
     def open_and_count(path):
-        sessions.append(path.name)
+        sessions.append(path.stat().st_size)
         return open_session(path)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -99,29 +94,15 @@ def test_same_as_torch(estimator, monkeypatch, case, family):
 
 
 @pytest.mark.parametrize("case, family", CASES[:4])
-def test_int8_is_close_and_smaller(estimator, case, family):
+def test_int8_is_close(estimator, case, family):
     torch_one, X, _ = estimator(case, family, "torch")
-    onnx_one, int8_one = (estimator(case, family, name)[0] for name in ("onnx", "onnx-int8"))
+    int8_one = estimator(case, family, "onnx-int8")[0]
     for one in (torch_one, int8_one):
         if case == "queries":
             one.threshold_ = 0.01
     expected, found = (flat(getattr(one, METHODS[case])(X)) for one in (torch_one, int8_one))
     assert found == pytest.approx(expected, abs=0.05)
     assert found != pytest.approx(expected, abs=1e-6)
-    assert int8_one.network_bytes() < onnx_one.network_bytes()
-    assert onnx_one.network_bytes() > torch_one.network_bytes() * 0.9
-
-
-def test_int8_of_weights_that_read_three_texts(tmp_path):
-    """A pair classifier reads a pair and both texts, with the same weights."""
-    model = build_bert(tmp_path, hidden_size=128, num_hidden_layers=1)
-    finder, X, y = make("pairs", model, runtime="onnx-int8")
-    finder.fit(X, y).predict(X)
-    layers = finder.net_.module_.transformer.base_model.encoder.modules()
-    weights = [layer.weight for layer in layers if isinstance(layer, nn.Linear)]
-    saved = finder.set_params(runtime="torch").network_bytes()
-    saved -= finder.set_params(runtime="onnx-int8").network_bytes()
-    assert saved > 0.5 * sum(weight.nbytes for weight in weights)
 
 
 def test_int8_of_a_layer_with_an_outlier(tmp_path, monkeypatch):
@@ -135,39 +116,6 @@ def test_int8_of_a_layer_with_an_outlier(tmp_path, monkeypatch):
     expected = flat(tagger.predict_proba(X))
     found = flat(tagger.set_params(runtime="onnx-int8").predict_proba(X))
     assert found == pytest.approx(expected, abs=0.01)
-
-
-def test_windows_and_decisions(estimator):
-    """Long sentences, thresholds, raw texts and streams."""
-    torch_one, X, _ = estimator(runtime="torch")
-    onnx_one = estimator()[0]
-    task = replace(torch_one.task, stride=2, threshold=0.2)
-    for one in (torch_one, onnx_one):
-        reader = replace(one.fitted.reader, max_length=9)
-        one._fitted = replace(one.fitted, task=task, reader=reader)
-    X = [[word for words in X[:3] for word in words], *X, []]
-    encoded = encoded_rows(onnx_one, X)
-    assert encoded.n_texts < len(encoded)
-    expected = torch_one.predict(X).tolist()
-    assert len({tag for row in expected for tag in row}) > 1
-    assert onnx_one.predict(X).tolist() == expected
-    assert list(onnx_one.predict_iter(X)) == expected
-    texts = [" ".join(words) for words in X if words]
-    found, other = (one.predict_entities(texts, "whitespace") for one in (onnx_one, torch_one))
-    assert [[e[:3] for e in row] for row in found] == [[e[:3] for e in row] for row in other]
-
-
-def test_parquet(estimator, tmp_path):
-    pytest.importorskip("pyarrow")
-    from skdice.distributed import predict_parquet
-
-    onnx_one, X, _ = estimator()
-    (tmp_path / "in").mkdir()
-    pd.DataFrame({"words": X}).to_parquet(tmp_path / "in" / "a.parquet")
-    predict_parquet(onnx_one, tmp_path / "in", tmp_path / "out", columns=["words"], verbose=0)
-    (part,) = (tmp_path / "out").glob("*.parquet")
-    (column,) = set(pd.read_parquet(part).columns) - {"words"}
-    assert list(map(list, pd.read_parquet(part)[column])) == onnx_one.predict(X).tolist()
 
 
 class TestSessions:
@@ -192,15 +140,6 @@ class TestSessions:
             flat(one.set_params(runtime="torch").predict_proba(X)), abs=1e-4
         )
         assert flat(found) != pytest.approx(flat(old), abs=1e-4)
-
-    def test_freed_with_the_network(self, estimator, monkeypatch):
-        monkeypatch.setattr(_onnx, "_NETWORKS", WeakKeyDictionary())
-        one = pickle.loads(pickle.dumps(estimator()[0]))
-        one.predict([["a"]])
-        assert len(_onnx._NETWORKS) == 1
-        del one
-        gc.collect()  # A net of skorch holds itself.
-        assert len(_onnx._NETWORKS) == 0
 
     def test_copies(self, estimator, tmp_path):
         one, X, _ = estimator()
@@ -228,12 +167,6 @@ class TestSessions:
         assert out == ""
         one.predict(X)
         assert capfd.readouterr() == ("", "")
-
-    def test_as_many_threads_as_torch(self, estimator):
-        one = estimator()[0]
-        network = onnx_network(one.net_.module_, one.runtime, one.max_length_)
-        assert network._session.get_session_options().intra_op_num_threads == 1
-        assert network._session.get_providers() == ["CPUExecutionProvider"]
 
 
 class TestRefused:

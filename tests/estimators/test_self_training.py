@@ -11,7 +11,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
-from skdice.exceptions import TruncationWarning
 from skdice.tasks import Classifying, Tagging
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
@@ -141,16 +140,6 @@ def test_a_rare_class_stays_as_frequent_as_it_is_probable(quick_bert, seen):
     assert share > 0.03
 
 
-def test_rows_that_are_cut_are_named_once(quick_bert):
-    texts, long = ["rome is in the north", "mary met peter"] * 4, "in rome " * 20
-    classifier = DiceTextClassifier(quick_bert, max_epochs=1, max_length=12, **PARAMETERS)
-    with pytest.warns(TruncationWarning) as record:
-        classifier.fit([*texts, long], [1, 0] * 4 + [1], unlabeled=["peter", long])
-    (message,) = [str(w.message) for w in record if w.category is TruncationWarning]
-    assert message.startswith("2 of 11 texts are longer")
-    assert message.endswith("rows 8, 10 (those of unlabeled follow those of X).")
-
-
 def test_several_labels(quick_bert, seen):
     y = pd.DataFrame({"person": [1, 0] * 8, "city": [0, 1] * 8})
     classifier = DiceTextClassifier(quick_bert, max_epochs=3, **PARAMETERS)
@@ -176,19 +165,14 @@ def test_pairs_of_a_table(quick_bert, seen):
         np.testing.assert_array_equal(classifier.predict_proba(pairs), expected)
 
 
-@pytest.mark.parametrize("n", [15, 16, 17])
-def test_no_fold_cuts_rows_without_labels(n, tagger, seen):
+def test_no_fold_cuts_rows_without_labels(tagger, seen):
     """scikit-learn cuts a list of as many rows as X has, but no function."""
+    n = len(X)
     more = [UNLABELED[0]] * n
     cross_validate(tagger, X, Y, cv=2, params={"unlabeled": lambda: more})
     assert [len(rows) for rows in seen] == [8, 16 + n] * 2
     GridSearchCV(tagger, {"lr": [1e-3]}, cv=2).fit(X, Y, unlabeled=lambda: more)
     assert [len(rows) for rows in seen[4:]] == [8, 16 + n, 8, 16 + n, 16, 32 + n]
-
-
-def test_with_scikit_learn(tagger):
-    pipeline = make_pipeline(tagger).fit(X, Y, dicetokentagger__unlabeled=UNLABELED)
-    assert pipeline[-1].history_["n_texts"].iloc[0] == 2 * len(X) + 2
 
 
 def test_progress_and_card_tell_of_teachers(tagger, capsys, tmp_path):

@@ -1,6 +1,5 @@
 """DiceTokenTagger: what it learns and gives back, and its place among scikit-learn's tools."""
 
-import pickle
 import warnings
 from itertools import pairwise
 
@@ -75,14 +74,6 @@ class TestLearning:
 
 
 class TestPrediction:
-    def test_background_bias_trades_entities_for_background(self, fitted, corpus):
-        found = []
-        for bias in (-20.0, 0.0, 20.0):
-            tagger = pickle.loads(pickle.dumps(fitted))
-            tagger.background_bias_ = bias
-            found.append(sum(tag != "O" for row in tagger.predict(corpus[0]) for tag in row))
-        assert found[0] > found[1] > found[2] == 0
-
     def test_constrained_decoding_is_well_formed(self, tiny_bert):
         """Of a network to which all tags are as likely, and "O" is not."""
         X, y = easy_corpus(24)

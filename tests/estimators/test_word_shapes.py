@@ -1,7 +1,5 @@
 """Taggers whose uncased encoder is told the shapes of words."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
@@ -47,38 +45,6 @@ def test_lower_case_is_tagged_as_well(quick_bert):
     assert tagger.score([[word.lower() for word in words] for words in X], y) > 0.9
 
 
-def test_training_leaves_shapes_out(fitted):
-    """Of three windows in ten, of others each time, and of all their words; predicting of none."""
-    module = copy.deepcopy(fitted.net_.module_)
-    seen = []
-    read = module.read
-    module.read = lambda network, ids, mask, types: (
-        seen.append(types) or read(network, ids, mask, types)
-    )
-    ids = torch.ones(400, 3, dtype=torch.long)
-    batch = (ids, ids, torch.full_like(ids, 4), torch.zeros(1, dtype=torch.long), ids[0, :1])
-    with torch.no_grad():
-        module.train()(*batch), module(*batch), module.eval()(*batch)
-    first, second, predicting = (types == 4 for types in seen)
-    assert all((told.all(1) == told.any(1)).all() for told in (first, second))
-    assert 0.6 < first.float().mean() < 0.8
-    assert not torch.equal(first, second)
-    assert predicting.all()
-
-
-def test_shapes_begin_alike(quick_bert):
-    """Before the first step the network is what it is without them."""
-    plain, shaped = (
-        DiceTokenTagger(
-            quick_bert, max_epochs=1, warmup=0.9, word_shapes=shapes, **(PARAMETERS | {"lr": 1e-12})
-        )
-        .set_params(head_lr=1e-12)
-        .fit(X, Y)
-        for shapes in (False, True)
-    )
-    np.testing.assert_allclose(scores(shaped), scores(plain), atol=1e-6)
-
-
 @pytest.mark.parametrize("n_frozen_layers", [None, 0])
 def test_table_is_trained(fitted, n_frozen_layers):
     tagger = clone(fitted).set_params(n_frozen_layers=n_frozen_layers, max_epochs=1).fit(X, Y)
@@ -98,16 +64,6 @@ def test_going_on(fitted, tmp_path):
     assert tagger.score(X, Y) == 1.0
     # It goes on to learn as the head does.
     assert not torch.allclose(table(again.fit(X, Y)).weight, table(fitted).weight, atol=1e-3)
-
-
-def test_members(fitted):
-    tagger = clone(fitted).set_params(n_members=2).fit(X, Y)
-    assert tagger.score(X, Y) == 1.0
-
-
-def test_raw_texts(fitted):
-    (found,) = fitted.predict_entities(["the Rome met john"])
-    assert [(entity.start, entity.end) for entity in found] == [(4, 8)]
 
 
 class TestErrors:

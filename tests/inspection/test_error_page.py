@@ -112,7 +112,7 @@ def test_caption_has_the_scores_of_the_metrics():
     expected = "Precision {:.3f}, recall {:.3f}, F1 {:.3f}".format(*scores[:3])
     assert f"{expected}; 4 gold and 4 predicted entities in 4 sentences." in prose
     prose = Page(compare([(["DET", "NOUN", "X"], ["DET", "VERB", "X"])]).to_html()).prose
-    assert "accuracy = 0.667; 3 words in 1 sentences." in prose
+    assert "F1 0.667; 3 gold and 3 predicted words in 1 sentences." in prose
 
 
 def test_page_loads_nothing_and_runs_nothing_of_others():

@@ -79,22 +79,18 @@ def test_values(y, expected):
     assert [str(dtype) for dtype in report.dtypes] == ["int64", "Int64", "Int64", "float64"]
 
 
-@pytest.mark.parametrize("convert", [np.array, pd.Series, pd.Categorical])
-@pytest.mark.parametrize("labels", [["b", "a", "a"], [2, 1, 1], [True, False, False]])
-def test_containers_of_labels(convert, labels):
-    report = imbalance_report(convert(labels))
-    pd.testing.assert_frame_equal(report, imbalance_report(labels))
-    assert {type(name) for name in report.index[1:]} == {type(labels[0])}
-
-
-def test_matrices():
+def test_containers():
     y = [["O", "B-X"], ["O", "O"]]  # Tag sequences of one length are no indicators.
-    for array in (np.array(y), np.array(y, dtype=object)):
-        pd.testing.assert_frame_equal(imbalance_report(array), imbalance_report(y))
+    labels = ["b", "a", "a"]
     matrix = np.array([[0, 1], [1, 1], [0, 1]])
-    for dtype in (bool, object):
-        report = imbalance_report(matrix.astype(dtype))
-        pd.testing.assert_frame_equal(report, imbalance_report(matrix))
+    for same, plain in (
+        (np.array(y), y),
+        (np.array(y, dtype=object), y),
+        (pd.Series(labels), labels),
+        (np.array([2, 1, 1]), [2, 1, 1]),
+        (matrix.astype(object), matrix),
+    ):
+        pd.testing.assert_frame_equal(imbalance_report(same), imbalance_report(plain))
 
 
 answers = [{"text": ["Oslo"], "answer_start": [3]}]
@@ -151,19 +147,10 @@ def test_str_are_answers_if_the_questions_have_names():
         pd.testing.assert_frame_equal(imbalance_report(y, X), imbalance_report(y))
 
 
-@pytest.mark.parametrize(
-    "context, n_tokens",
-    [
-        ("one two three", 3),
-        ("2019年, Oslo有60万人", 8),
-        ("奥斯陆 Oslo is the name", 5),
-        ("奥斯陆市 挪 Oslo name", 7),
-    ],
-)
-def test_tokens_of_a_context(context, n_tokens):
+def test_an_answer_is_a_text_that_is_not_empty():
     answers = [{"text": ["x"]}, {"text": []}, {"text": [""]}]
-    report = imbalance_report(answers, [("?", context)] * 3)
-    assert as_lists(report)["all"][:3] == [3 * n_tokens, 3 * n_tokens - 2, 2]
+    report = imbalance_report(answers, [("?", "  one,two .\t\u00a0three\n")] * 3)
+    assert as_lists(report)["all"][:3] == [9, 7, 2]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +175,6 @@ def test_errors_with_answers(y, X, error, message):
         ("mrc/squad_v1.1/dev.json", 1_289_061, 21_140, 60.98),
         ("mrc/squad_v2.0/dev.json", 1_506_786, 11_856, 127.09),
         ("mrc/quoref/dev.json", 797_981, 4_836, 165.01),
-        ("mrc/cmrc2018_zh/dev.json", 1_511_311, 6_438, 234.75),
     ],
 )
 def test_published_counts(name, negatives, positives, ratio):

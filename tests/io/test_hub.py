@@ -84,8 +84,6 @@ def test_there_and_back(hub, classifier):
     for load in (DiceTextClassifier.from_pretrained, load_pretrained):
         loaded = load("team/texts")
         np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
-    card = (hub.root / "team/texts/main/README.md").read_text()
-    assert "from_pretrained('texts')" in card
 
 
 def test_revisions(hub, classifier, tiny_bert):

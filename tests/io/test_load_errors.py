@@ -87,22 +87,12 @@ def without_a_weight(directory):
     sign(directory)
 
 
-def deep(content):
-    for _ in range(900):
-        content["fitted"]["task"] = [content["fitted"]["task"]]
-
-
 CODE = {"auto_map": {"AutoModel": "evil.Model"}}
 DAMAGES = {
-    "truncated weights": (cut("model.safetensors", 5000), "model.safetensors was changed"),
     "changed weights": (flip("model.safetensors"), "model.safetensors was changed"),
-    "changed config": (flip("config.json"), "config.json was changed"),
-    "no weights": (remove("model.safetensors"), "model.safetensors is missing"),
     "no tokenizer": (remove("tokenizer_config.json"), "tokenizer_config.json is missing"),
     "truncated manifest": (cut("skdice.json", 700), "is no JSON"),
-    "a list": (added("skdice.json", "[]"), "is no JSON object"),
     "no manifest": (remove("skdice.json"), "was not saved by skdice"),
-    "newer": (manifest(lambda c: c.update(format_version=99)), "has format 99, .* reads format"),
     "older": (manifest(lambda c: c.update(format_version=2)), "has format 2, .* or fit again"),
     "unknown class": (manifest(lambda c: c.update(estimator="DiceOracle")), "holds a DiceOracle"),
     "unknown parameter": (manifest(lambda c: c["parameters"].update(colour=1)), "colour"),
@@ -111,7 +101,6 @@ DAMAGES = {
     "other files": (manifest(lambda c: c["sha256"].update({"../a": ""})), "lists .*'../a'"),
     "a weight less": (without_a_weight, "no weights classifier.bias"),
     "another network": (config(num_hidden_layers=3), "no weights of the right shape .*layer.2"),
-    "deep": (manifest(deep), "cannot be loaded"),
     # Nothing is unpickled.
     "pickled weights": (pickled_in_place_of_weights, "lists .*pytorch_model.bin"),
     "a pickle": (
@@ -124,26 +113,20 @@ DAMAGES = {
         "there is no loss 'os.system'",
     ),
     "code of a model": (config(**CODE), "'auto_map', which names code"),
-    "code of a part": (config(encoder={"parts": [CODE]}), "'auto_map', which names code"),
     "code of a tokenizer": (
         changed("tokenizer_config.json", lambda content: content.update(CODE)),
         "'auto_map', which names code",
     ),
-    "kernel": (config(attn_implementation="a/kernel"), "may be code on a hub"),
     "kernel of a part": (config(encoder={"_attn_implementation": {"": "a/b@main"}}), "on a hub"),
     # No path leads elsewhere.
     "other weights": (config(transformers_weights="../other.safetensors"), "names code or files"),
     "link": (linked("config.json"), "config.json is a link out of it"),
-    "link to the manifest": (linked("skdice.json"), "skdice.json is a link out of it"),
     # What is not listed is not read.
     "adapters": (
         added("adapter_config.json", '{"base_model_name_or_path": "x/y"}'),
         "adapter_config.json was not saved with it; take it away",
     ),
     "special tokens": (added("special_tokens_map.json"), "special_tokens_map.json was not saved"),
-    "pickle beside it": (added("pytorch_model.bin"), "pytorch_model.bin was not saved with it"),
-    "a head": (added("head.safetensors"), "head.safetensors was not saved with it"),
-    "a directory": (lambda d: (d / "original").mkdir(), "original was not saved with it"),
 }
 
 
@@ -156,20 +139,9 @@ def test_damaged_directories(copied_tagger, name):
     assert str(copied_tagger) in str(caught.value)
 
 
-def test_damaged_heads(fitted, tmp_path):
-    """A query tagger has its head in a file of its own."""
-    fitted("queries")[0].save_pretrained(tmp_path / "saved")
-    head = load_file(tmp_path / "saved" / "head.safetensors")
-    head.pop("head.bias")
-    save_file(head, tmp_path / "saved" / "head.safetensors")
-    sign(tmp_path / "saved")
-    with pytest.raises(ValueError, match=r"saved' cannot be loaded: .* no weights head.bias"):
-        load_pretrained(tmp_path / "saved")
-
-
 def test_a_device_that_is_not_here(copied_tagger):
     manifest(lambda content: content["parameters"].update(device="cuda:99"))(copied_tagger)
-    with pytest.raises(ValueError, match=r"'cuda:99', which cannot be used here .*device='cpu'\)"):
+    with pytest.raises(ValueError, match=r"'cuda:99' cannot be used here .*device='cpu'\)"):
         load_pretrained(copied_tagger)
     assert load_pretrained(copied_tagger, device="cpu").device == "cpu"
 
@@ -203,7 +175,7 @@ def test_no_directory(load, tmp_path, tiny_bert):
     (tmp_path / "file").touch()
     for path, error, message in (
         (tmp_path / "nowhere", ValueError, r"There is no directory .*nowhere"),
-        (tmp_path / "file", ValueError, "is a file; pass the directory that save_pretrained"),
+        (tmp_path / "file", ValueError, r"There is no directory .*file"),
         (tiny_bert, ValueError, r"has no skdice.json.* base of an estimator"),
         (None, TypeError, "directory must be a path.*got None"),
         ("", TypeError, "directory must be a path.*got ''"),
@@ -222,11 +194,11 @@ class Tagger(DiceTokenTagger):
     """A class of a user."""
 
 
-def test_an_own_class_loads_by_itself(tiny_bert, tmp_path):
+def test_an_own_class(tiny_bert, tmp_path):
     X, y = [["a", "b"], ["c"]], [["X", "Y"], ["Y"]]
     tagger = Tagger(tiny_bert, max_epochs=1, random_state=0, verbose=0).fit(X, y)
     tagger.save_pretrained(tmp_path / "own")
-    loaded = Tagger.from_pretrained(tmp_path / "own")
-    assert loaded.predict(X).tolist() == tagger.predict(X).tolist()
-    with pytest.raises(ValueError, match=r"Call Tagger.from_pretrained"):
-        load_pretrained(tmp_path / "own")
+    for load in (Tagger.from_pretrained, load_pretrained):
+        loaded = load(tmp_path / "own")
+        assert type(loaded) is Tagger
+        assert loaded.predict(X).tolist() == tagger.predict(X).tolist()

@@ -14,7 +14,7 @@ from skorch.callbacks import EpochTimer
 
 from skdice import DicePairClassifier, DiceTextClassifier
 from skdice.estimators import load_pretrained
-from skdice.losses import DiceLoss, FocalLoss, WeightedCrossEntropyLoss
+from skdice.losses import DiceLoss, WeightedCrossEntropyLoss
 from skdice.model_selection import tune_decision
 
 from ..corpora import easy_pairs, easy_texts
@@ -104,13 +104,8 @@ OPTIONS = {
         },
     ),
     "dice": ("texts", {"loss": DiceLoss(gamma=0.5, ohem_ratio=2.0)}),
-    "focal": ("pairs", {"loss": FocalLoss(gamma=1.5), "class_weight": {0: 2.0, 1: 1}}),
     "wce": ("pairs", {"loss": WeightedCrossEntropyLoss(class_weight=np.array([1.0, 3.0]))}),
-    "tversky": ("pairs", {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "K": 2, "pos_label": 0}),
-    "numbers": (
-        "pairs",
-        {"class_weight": "balanced", "warmup": 3, "clip_norm": None, "accumulate": 2},
-    ),
+    "tversky": ("pairs", {"loss": "tversky", "alpha": 0.3, "class_weight": {0: 2.0, 1: 1}}),
     "queries": (
         "queries",
         {
@@ -139,11 +134,9 @@ def test_parameters(tiny_bert, name, tmp_path):
     "labels",
     [
         ["no", "yes"],
-        [0, 1],
         [-1, 7],
         [False, True],
         [0.0, 1.0],
-        ["1", "2", "10"],
         [np.int8(3), np.int8(4)],
         ["ja|nein", "`a\nb`", "Ω\ud800", ""],
     ],
@@ -224,4 +217,4 @@ def test_interrupted_in_the_first_epoch(tiny_bert, tmp_path):
     with pytest.warns(UserWarning, match="callbacks is not saved"):
         loaded = saved_and_loaded(tagger, tmp_path / "saved")
     assert_same(outputs(loaded, X), outputs(tagger, X))
-    assert "interrupted in the first one" in (tmp_path / "saved" / "README.md").read_text()
+    assert "the fit did not come to its end" in (tmp_path / "saved" / "README.md").read_text()

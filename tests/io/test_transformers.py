@@ -123,26 +123,3 @@ def test_files_can_be_read_by_others(tiny_bert, tmp_path):
     assert modes == {(tmp_path / "other").stat().st_mode & 0o777}
     (tmp_path / "directory").mkdir()
     assert (tmp_path / "saved").stat().st_mode == (tmp_path / "directory").stat().st_mode
-
-
-@pytest.mark.parametrize("family", ["bert", "xlnet"])
-@pytest.mark.parametrize("case", ["texts", "tagger"])
-def test_pipelines_of_batches(fitted, case, family, tmp_path):
-    """Outputs are logits alone, which a pipeline can cut into rows."""
-    fitted(case, family)[0].save_pretrained(tmp_path / "saved")
-    task = {"texts": "text-classification", "tagger": "token-classification"}[case]
-    with quiet_transformers():
-        pipe = pipeline(task, str(tmp_path / "saved"), device="cpu")
-        # Of the same length: XLNet pads on the left, and the pipeline's indices count the padding.
-        texts = ["john lives in oslo"] * 5
-        one, two = [str(_rounded(pipe(texts, batch_size=size))) for size in (1, 5)]
-    assert one == two
-
-
-def _rounded(value):
-    """Return nested results with scores of two digits: batches are summed in another order."""
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    return round(float(value), 2) if isinstance(value, float | np.floating) else value

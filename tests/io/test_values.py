@@ -47,13 +47,10 @@ def test_plain_values(value):
     [
         np.array([0.1, -math.inf, math.nan]),
         np.array([0.1, 1e30], dtype=np.float32),
-        np.array([True, False]),
-        np.array([1, -(2**62)]),
         np.array([1, 255], dtype=np.uint8),
         np.arange(6).reshape(2, 3),
         np.empty((0, 3)),
         np.array(["a", "\ud800", ""], dtype=object),
-        np.array(["a", "bcd"]),
         np.array(3.5),
         np.array([None, (1, "a")], dtype=object),
     ],
@@ -71,7 +68,6 @@ def test_arrays(array):
     [
         (np.float64(0.1), 0.1),
         (np.float32(0.5), 0.5),
-        (np.int8(-3), -3),
         (np.bool_(True), True),
         (np.str_("a"), "a"),
         (torch.tensor([1.0, 2.5]), np.array([1.0, 2.5], dtype=np.float32)),
@@ -83,25 +79,10 @@ def test_scalars_and_tensors_become_plain(value, plain):
 
 
 @pytest.mark.parametrize(
-    "table",
-    [
-        pd.DataFrame({"loss": [0.5, 0.25], "n": [1, 2]}, index=pd.Index([1, 2], name="epoch")),
-        pd.DataFrame({"valid_score": [np.nan]}, index=pd.Index([1], name="epoch")),
-        pd.DataFrame(),
-    ],
-    ids=["two columns", "missing", "empty"],
-)
-def test_tables(table):
-    pd.testing.assert_frame_equal(there_and_back(table), table, check_column_type=len(table) > 0)
-
-
-@pytest.mark.parametrize(
     "value",
     [
         pd.Timestamp("2024-01-01"),
         np.datetime64("2024-01-01", "ns"),
-        np.longdouble(1),
-        np.array([1j]),
         [1, {"a": {b"2"}}],
         np.array([len]),
     ],

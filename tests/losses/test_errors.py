@@ -44,7 +44,6 @@ BAD_PARAMETERS = [
         ["'class_weight'", "(n_classes,)", "None", "log_class_weight"],
     ),
     (FocalLoss(gamma=-0.1), ["'gamma'", "FocalLoss", "[0, inf)", "-0.1"]),
-    (FocalLoss(gamma=True), ["'gamma'", "True"]),
     (DiceLoss(gamma=nan), ["'gamma'", "DiceLoss", "[0, inf)", "nan"]),
     (DiceLoss(square_denominator=1), ["'square_denominator'", "True", "False", "Got 1 "]),
     (DiceLoss(level="item"), ["'level'", "'batch'", "'example'", "'item'"]),
@@ -62,8 +61,6 @@ BAD_PARAMETERS = [
         ["'reduction'", "'mean'", "level='batch'", "level='example'", "'none'"],
     ),
     (TverskyLoss(alpha=-1), ["'alpha'", "TverskyLoss", "[0, inf)", "-1"]),
-    (TverskyLoss(beta=-2), ["'beta'", "TverskyLoss", "[0, inf)", "-2"]),
-    (SelfAdjustingDiceLoss(alpha=-3), ["'alpha'", "SelfAdjustingDiceLoss", "[0, inf)", "-3"]),
     (SelfAdjustingDiceLoss(detach_weight="no"), ["'detach_weight'", "True", "False", "'no'"]),
 ]
 
@@ -71,9 +68,7 @@ BAD_INPUTS = [
     (LOGITS.long(), TARGET, None, ["float dtype", "torch.int64"]),
     (LOGITS, TARGET.float(), None, ["integer targets", "int64", "torch.float32"]),
     (LOGITS, TARGET[:3], None, ["(n_items, n_classes)", "(4, 3)", "(3,)"]),
-    (LOGITS, TARGET[:, None], None, ["(n_items,)", "(4, 1)"]),
     (LOGITS[None], TARGET[None], None, ["(1, 4, 3)", "logits.flatten(0, 1)", "target.flatten()"]),
-    (torch.tensor(0.5), torch.tensor(1), None, ["logits of shape ()", "targets of shape ()"]),
     (FLAT, BINARY[:, None], None, ["(n_items, 1)", "(4,)", "(4, 1)"]),
     (LOGITS, torch.tensor([0, 1, 3, 5]), None, ["target 3", "item 2", "0..2", "ignore_index=-100"]),
     (FLAT, torch.tensor([0, 1, 2, 0]), None, ["target 2", "item 2", "0..1"]),
@@ -111,7 +106,6 @@ def test_bad_inputs(loss, logits, target, weight, parts):
     "loss, logits, target, parts",
     [
         (DiceLoss(background=1), FLAT, BINARY, ["'background'", "None, 'auto' or 0", "one binary"]),
-        (DiceLoss(background=2), FLAT, BINARY, ["'background'", "one binary column", "2"]),
         (DiceLoss(class_weight=[2.0]), FLAT, BINARY, ["'class_weight'", "(2,)", "(1,)"]),
         (DiceLoss(class_weight=[1, 2, 3]), LOGITS, torch.zeros(4, 3), ["(3, 2)"]),
     ],
@@ -127,7 +121,6 @@ def test_parameters_for_columns(loss, logits, target, parts):
         ([10, 0, 5], 3, ["class 1", "count is 0", "greater than 0"]),
         ({"O": 10, "PER": 0}, 3, ["class 'PER'", "count is 0"]),
         ([10], 3, ["at least two classes", "(1,)"]),
-        ([[1, 2], [3, 4]], 3, ["at least two classes", "(2, 2)"]),
         ([10, 2], nan, ["'K'", "log_class_weight", "nan"]),
         # The weight of a class with 900 of 1000 items: log10(1/9 + K).
         ([900, 100], 0.5, ["class 0", "negative", "K=0.5", "900 of 1000", "K >= 0.888889", "K=1"]),
@@ -140,15 +133,6 @@ def test_parameters_for_columns(loss, logits, target, parts):
 def test_log_class_weight(counts, K, parts):
     with raises(parts):
         log_class_weight(counts, K=K)
-
-
-@pytest.mark.parametrize("counts", [[900, 100], [40, 60], [1, 1]])
-def test_log_class_weight_just_above_the_named_bound(counts):
-    with pytest.raises(ValueError) as error:
-        log_class_weight(counts, K=-5)
-    bound = float(re.search(r"K >= ([-\d.]+) here", str(error.value))[1])
-    assert (log_class_weight(counts, K=bound + 1e-5) >= 0).all()
-    assert (log_class_weight(counts, K=1) >= 0).all()
 
 
 @pytest.mark.parametrize("function", [make_loss, loss_parameters])

@@ -8,14 +8,14 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from skdice.losses import DiceLoss, _combined
-from skdice.losses._combined import Candidates, QueryLoss, QueryTarget
+from skdice.losses._combined import MatchCandidates, QueryLoss, QueryTarget
 
 from ..nn.toy import ToyModule, forward_of
 from .catalogue import IGNORED, value_and_gradient
 from .windows import LOSSES, SIZE, make_step, run_step
 from .windows import query_windows as make_windows
 
-CERTAIN = [candidates for candidates in get_args(Candidates) if "random" not in candidates]
+CERTAIN = [candidates for candidates in get_args(MatchCandidates) if "random" not in candidates]
 
 each_loss = pytest.mark.parametrize("name", LOSSES)
 each_candidates = pytest.mark.parametrize("candidates", CERTAIN)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from skdice.losses._combined import Candidates, QueryLoss, SpanLoss
+from skdice.losses._combined import MatchCandidates, QueryLoss, SpanLoss
 
 from ..nn.toy import ToyModule
 from .catalogue import value_and_gradient
@@ -17,7 +17,7 @@ SPAN = {f"span {name}": SpanLoss(loss) for name, loss in LOSSES.items()}
 QUERY = {
     f"query {name} {candidates}": QueryLoss(loss, match_candidates=candidates)
     for name, loss in LOSSES.items()
-    for candidates in get_args(Candidates)
+    for candidates in get_args(MatchCandidates)
 }
 EVERY = SPAN | QUERY
 CERTAIN = [name for name in EVERY if "random" not in name]

@@ -5,7 +5,6 @@ import pytest
 
 from skdice.metrics import (
     bootstrap_interval,
-    entity_classification_report,
     entity_f1_score,
     squad_f1_score,
     tag_f1_score,
@@ -22,84 +21,63 @@ def noisy(n_rows, seed=0, tags=TAGS):
     return y_true, y_pred
 
 
-class TestInterval:
-    def test_of_counts_is_that_of_rows(self):
-        y_true, y_pred = noisy(60)
-        by_counts = bootstrap_interval(y_true, y_pred, n_resamples=4000)
-        by_rows = bootstrap_interval(
-            y_true, y_pred, metric=lambda y, z: entity_f1_score(y, z), n_resamples=1000
-        )
-        assert by_counts == pytest.approx(by_rows, abs=0.015)
-
-    def test_covers_the_score_of_the_population(self):
-        """95 % intervals of samples hold the score of all rows in about 95 of 100 samples."""
-        y_true, y_pred = noisy(4000, seed=1)
-        whole = entity_f1_score(y_true, y_pred)
-        rng = np.random.default_rng(0)
-        n_covered = 0
-        for _ in range(100):
-            rows = rng.integers(4000, size=150)
-            low, high = bootstrap_interval(
-                [y_true[i] for i in rows], [y_pred[i] for i in rows], n_resamples=500
-            )
-            n_covered += low <= whole <= high
-        assert 88 <= n_covered <= 99
-
-    def test_narrows_with_rows_and_confidence(self):
-        few, many = (np.ptp(bootstrap_interval(*noisy(n))) for n in (50, 800))
-        assert few / many == pytest.approx(4, rel=0.35)
-        y_true, y_pred = noisy(100)
-        wide = bootstrap_interval(y_true, y_pred, confidence_level=0.99)
-        narrow = bootstrap_interval(y_true, y_pred, confidence_level=0.5)
-        assert wide[0] < narrow[0] < narrow[1] < wide[1]
-        assert wide == bootstrap_interval(y_true, y_pred, confidence_level=0.99)
-        assert wide != bootstrap_interval(y_true, y_pred, confidence_level=0.99, random_state=1)
-
-    @pytest.mark.parametrize(
-        "metric, y_true, y_pred",
-        [
-            (tag_f1_score, [["A", "B"], ["A"]] * 20, [["A", "A"], ["A"]] * 20),
-            (squad_f1_score, ["oslo", ""] * 20, ["oslo", "paris"] * 20),
-            (lambda y, z: float(np.mean(np.array(y) == np.array(z))), [0, 1] * 20, [0, 0] * 20),
-        ],
+def test_of_counts_is_that_of_rows():
+    y_true, y_pred = noisy(60)
+    by_counts = bootstrap_interval(y_true, y_pred, n_resamples=4000)
+    by_rows = bootstrap_interval(
+        y_true, y_pred, metric=lambda y, z: entity_f1_score(y, z), n_resamples=1000
     )
-    def test_other_metrics(self, metric, y_true, y_pred):
-        low, high = bootstrap_interval(y_true, y_pred, metric=metric)
-        assert low < metric(y_true, y_pred) < high
-
-    @pytest.mark.parametrize(
-        "y_true, y_pred, options, message",
-        [
-            ([["O"]], [["O"], ["O"]], {}, "got 1 and 2"),
-            ([], [], {}, "got none"),
-            ([["O"]], [["O"]], {"confidence_level": 95}, r"'confidence_level' .*\(0, 1\)"),
-            ([["O"]], [["O"]], {"n_resamples": 0}, "'n_resamples' parameter"),
-        ],
-    )
-    def test_errors(self, y_true, y_pred, options, message):
-        with pytest.raises(ValueError, match=message):
-            bootstrap_interval(y_true, y_pred, **options)
+    assert by_counts == pytest.approx(by_rows, abs=0.015)
 
 
-class TestReport:
-    def test_intervals_of_every_row(self):
-        y_true, y_pred = noisy(120)
-        plain = entity_classification_report(y_true, y_pred, output_dict=True)
-        report = entity_classification_report(
-            y_true, y_pred, output_dict=True, confidence_level=0.95
+def test_covers_the_score_of_the_population():
+    """95 % intervals of samples hold the score of all rows in about 95 of 100 samples."""
+    y_true, y_pred = noisy(4000, seed=1)
+    whole = entity_f1_score(y_true, y_pred)
+    rng = np.random.default_rng(0)
+    n_covered = 0
+    for _ in range(100):
+        rows = rng.integers(4000, size=150)
+        low, high = bootstrap_interval(
+            [y_true[i] for i in rows], [y_pred[i] for i in rows], n_resamples=500
         )
-        assert report.keys() == plain.keys()
-        for name, scores in report.items():
-            low, high = scores.pop("f1-score low"), scores.pop("f1-score high")
-            assert scores == plain[name]
-            assert low < scores["f1-score"] < high
-            if name == "micro avg":
-                assert (low, high) == pytest.approx(bootstrap_interval(y_true, y_pred))
+        n_covered += low <= whole <= high
+    assert 88 <= n_covered <= 99
 
-    def test_text(self):
-        y_true = [["B-PER", "O"], ["O", "B-LOC"]] * 20
-        y_pred = [["B-PER", "O"], ["O", "O"]] * 20
-        lines = entity_classification_report(y_true, y_pred, confidence_level=0.9).splitlines()
-        assert lines[0].endswith("f1-score 90 % interval   support")
-        assert lines[3].split() == ["PER", "1.00", "1.00", "1.00", "1.00-1.00", "20"]
-        assert len({len(line) for line in lines if line}) == 1
+
+def test_narrows_with_rows_and_confidence():
+    few, many = (np.ptp(bootstrap_interval(*noisy(n))) for n in (50, 800))
+    assert few / many == pytest.approx(4, rel=0.35)
+    y_true, y_pred = noisy(100)
+    wide = bootstrap_interval(y_true, y_pred, confidence_level=0.99)
+    narrow = bootstrap_interval(y_true, y_pred, confidence_level=0.5)
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+    assert wide == bootstrap_interval(y_true, y_pred, confidence_level=0.99)
+    assert wide != bootstrap_interval(y_true, y_pred, confidence_level=0.99, random_state=1)
+
+
+@pytest.mark.parametrize(
+    "metric, y_true, y_pred",
+    [
+        (tag_f1_score, [["A", "B"], ["A"]] * 20, [["A", "A"], ["A"]] * 20),
+        (squad_f1_score, ["oslo", ""] * 20, ["oslo", "paris"] * 20),
+        (lambda y, z: float(np.mean(np.array(y) == np.array(z))), [0, 1] * 20, [0, 0] * 20),
+    ],
+)
+def test_other_metrics(metric, y_true, y_pred):
+    low, high = bootstrap_interval(y_true, y_pred, metric=metric)
+    assert low < metric(y_true, y_pred) < high
+
+
+@pytest.mark.parametrize(
+    "y_true, y_pred, options, message",
+    [
+        ([["O"]], [["O"], ["O"]], {}, "got 1 and 2"),
+        ([], [], {}, "got none"),
+        ([["O"]], [["O"]], {"confidence_level": 95}, r"'confidence_level' .*\(0, 1\)"),
+        ([["O"]], [["O"]], {"n_resamples": 0}, "'n_resamples' parameter"),
+    ],
+)
+def test_errors(y_true, y_pred, options, message):
+    with pytest.raises(ValueError, match=message):
+        bootstrap_interval(y_true, y_pred, **options)

@@ -148,66 +148,6 @@ def test_report_splits_the_scores(rows, random):
     pd.testing.assert_frame_equal(make_report(random.sample(shuffled, len(rows))), report)
 
 
-def apply_threshold(rows, scores, no_answer_score, threshold):
-    """Return the mean score if answers above the threshold are withdrawn."""
-    total = 0
-    for (texts, prediction), score, number in zip(rows, scores, no_answer_score):
-        if any(texts):
-            total += score if number <= threshold else 0
-        else:
-            total += number > threshold or prediction == ""
-    return total / len(rows)
-
-
-@settings(max_examples=150, deadline=None)
-@given(ROWS, st.randoms(use_true_random=False), st.sampled_from([0.5, -3.1]))
-def test_best_threshold(rows, random, lowest):
-    no_answer_score = random.sample([lowest + step / 4 for step in range(30)], len(rows))
-    y_true, y_pred = [answer(*texts) for texts, _ in rows], [prediction for _, prediction in rows]
-    best = squad_report(y_true, y_pred, no_answer_score=no_answer_score).loc["best"]
-    raw = np.array([slow_scores(*row, "2.0") for row in rows])
-    for name, scores in (("exact_match", raw[:, 0]), ("f1", raw[:, 1])):
-        thresholds = [-math.inf, *sorted(no_answer_score)]
-        means = [apply_threshold(rows, scores, no_answer_score, t) for t in thresholds]
-        assert best[name] == pytest.approx(max(means))
-        found = best[f"{name}_threshold"]
-        assert apply_threshold(rows, scores, no_answer_score, found) == pytest.approx(max(means))
-
-
-@pytest.mark.parametrize(
-    "y_true, y_pred, no_answer_score, exact_match, f1",
-    [
-        pytest.param(
-            ["Oslo", "the North Sea", "", ""],
-            ["Oslo", "sea", "Bergen", ""],
-            [0.1, 0.9, 0.5, 0.7],
-            (3 / 4, 0.1),
-            (3 / 4, 0.1),
-            id="the smallest of equally good thresholds",
-        ),
-        pytest.param(
-            ["", "x", "x y z u"],
-            ["b", "x", "x"],
-            [0.6, 0.2, 0.4],
-            (2 / 3, 0.2),
-            ((1 + 1 + 0.4) / 3, 0.4),
-            id="one threshold for each score",
-        ),
-        pytest.param(["", "x"], ["b", "y"], [1, 2], (1 / 2, 0), (1 / 2, 0), id="no answer"),
-        pytest.param(["x", ""], ["x", "b"], [1, 1], (1, 1), (1, 1), id="tie, the gain comes first"),
-    ],
-)
-def test_best_threshold_by_hand(y_true, y_pred, no_answer_score, exact_match, f1):
-    for convert in (list, np.array, pd.Series):
-        report = squad_report(y_true, y_pred, no_answer_score=convert(no_answer_score))
-        best = report.loc["best"]
-        assert (best["exact_match"], best["exact_match_threshold"]) == pytest.approx(exact_match)
-        assert (best["f1"], best["f1_threshold"]) == pytest.approx(f1)
-        plain = squad_report(y_true, y_pred)
-        pd.testing.assert_frame_equal(report.loc[plain.index, plain.columns], plain)
-        assert report.loc[plain.index].drop(columns=plain.columns).isna().all(axis=None)
-
-
 @pytest.mark.parametrize("score", [squad_f1_score, squad_exact_match, squad_report])
 @pytest.mark.parametrize(
     "y_true, y_pred, version, error, message",
@@ -226,17 +166,3 @@ def test_best_threshold_by_hand(y_true, y_pred, no_answer_score, exact_match, f1
 def test_errors(score, y_true, y_pred, version, error, message):
     with pytest.raises(error, match=message):
         score(y_true, y_pred, version=version)
-
-
-@pytest.mark.parametrize(
-    "no_answer_score, version, error, message",
-    [
-        ([0.1], "2.0", ValueError, "got 1 numbers and 2 rows"),
-        ([0.1, "b"], "2.0", ValueError, "row 1 .*'b'"),
-        ([0.1, math.nan], "2.0", ValueError, "row 1 .*nan"),
-        ([0.1, 0.2], "1.1", ValueError, "version='1.1'"),
-    ],
-)
-def test_errors_of_the_no_answer_score(no_answer_score, version, error, message):
-    with pytest.raises(error, match=message):
-        squad_report(["a", "b"], ["a", "b"], no_answer_score=no_answer_score, version=version)

@@ -10,7 +10,6 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 import skdice.fitting
 from skdice import (
     DicePairClassifier,
-    DiceQueryTagger,
     DiceSpanExtractor,
     DiceTextClassifier,
     DiceTokenTagger,
@@ -18,7 +17,7 @@ from skdice import (
 from skdice.datasets import make_questions
 from skdice.model_selection import cross_val_predict_proba, tune_decision
 
-from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+from ..corpora import easy_corpus, easy_pairs, easy_texts
 
 FAST = {"max_epochs": 2, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 
@@ -106,24 +105,6 @@ def test_classes_of_one_row(tiny_bert):
     y = [*y[:-1], "rare"]
     classifier = DiceTextClassifier(tiny_bert, **FAST).fit(X, y)
     assert tune_decision(classifier, X, y, cv=3).threshold_.shape == (len(set(y)),)
-
-
-def test_several_labels_and_weights(tiny_bert):
-    X, Y = easy_labels(24)
-    classifier = DiceTextClassifier(tiny_bert, **FAST).fit(X, Y)
-    tuned = tune_decision(classifier, X, Y, cv=2, sample_weight=np.ones(24))
-    np.testing.assert_array_equal(
-        tuned.threshold_, tune_decision(classifier, X, Y, cv=2).threshold_
-    )
-
-
-def test_a_query_tagger(tiny_bert, monkeypatch):
-    X, y = easy_corpus(15)
-    queries = {"PER": "john mary", "LOC": "oslo paris"}
-    tagger = DiceQueryTagger(tiny_bert, queries=queries, **FAST).fit(X, y)
-    seen = fitted_rows(monkeypatch)
-    tune_decision(tagger, X, y, cv=3)
-    assert [len(rows) for rows in seen] == [10, 10, 10]
 
 
 def test_contexts_stay_together(tiny_bert, monkeypatch):

@@ -1,6 +1,5 @@
 """DiceSearchCV: results, spaces, pruning, errors and what scikit-learn expects of it."""
 
-import pickle
 import re
 import time
 import warnings
@@ -11,7 +10,6 @@ import optuna
 import pandas as pd
 import pytest
 import sklearn
-from joblib import Parallel, delayed
 from optuna.distributions import (
     CategoricalDistribution,
     FloatDistribution,
@@ -111,21 +109,14 @@ class TestResults:
         np.testing.assert_array_equal(search.predict(X), grid.predict(X))
         assert search.score(X, y) == grid.score(X, y)
 
-    def test_scoring(self):
+    def test_scoring_and_folds(self):
         by_name = make_search(scoring="accuracy").fit(X, Y)
-        assert by_name.best_score_ == 0.5
-        assert by_name.score(X, Y) == 0.5
+        assert by_name.best_score_ == by_name.score(X, Y) == 0.5
         by_function = make_search(scoring=lambda estimator, X, y: estimator.x).fit(X, Y)
-        assert by_function.best_score_ == by_function.best_params_["x"]
-        assert by_function.score(X, Y) == by_function.best_params_["x"]
-
-    def test_splitters(self):
-        groups = np.repeat([0, 1, 2], 4)
-        search = make_search(cv=GroupKFold(3)).fit(X, Y, groups=groups)
-        assert search.n_splits_ == 3
+        assert by_function.best_score_ == by_function.best_params_["x"] == by_function.score(X, Y)
         folds = [(np.arange(6), np.arange(6, 12)), (np.arange(6, 12), np.arange(6))]
-        assert make_search(cv=iter(folds)).fit(X, Y).n_splits_ == 2
-        assert make_search(cv=None).fit(X, Y).n_splits_ == 5
+        for cv, groups in ((GroupKFold(2), np.repeat([0, 1], 6)), (iter(folds), None)):
+            assert make_search(cv=cv).fit(X, Y, groups=groups).n_splits_ == 2
 
     def test_sample_weight(self):
         listing = Listing()
@@ -136,12 +127,10 @@ class TestResults:
             np.testing.assert_array_equal(got, weight[fold])
         np.testing.assert_array_equal(listing.fits[-1][-1], weight)
 
-    def test_sample_weight_in_a_pipeline(self):
-        listing = Listing()
         pipeline = Pipeline([("scale", StandardScaler()), ("peak", Peak(act=listing))])
         search = make_search(n_trials=1, estimator=pipeline, space=lambda trial: {"peak__x": 0.5})
-        search.fit(X, Y, sample_weight=np.arange(12.0))
-        assert listing.fits[-1][-1].tolist() == list(range(12))
+        search.fit(X, Y, sample_weight=weight)
+        np.testing.assert_array_equal(listing.fits[-1][-1], weight)
 
     def test_fits(self):
         listing = Listing()
@@ -193,18 +182,13 @@ class TestSpaces:
         with pytest.raises(ValueError, match="dsc_memory"):
             space(FixedTrial({"lr": 2e-5, "loss": "dsc", "dsc_alpha": 0.1, "dsc_gamma": 1.0}))
 
-    @pytest.mark.parametrize("has_adapters", [False, True])
-    def test_default_space_begins_with_the_pace_of_the_estimator(self, tiny_bert, has_adapters):
-        peft = pytest.importorskip("peft")
-        adapters = peft.LoraConfig(r=2) if has_adapters else None
-        tagger = DiceTokenTagger(tiny_bert, peft_config=adapters)
+    def test_default_space_begins_with_the_rates_of_the_estimator(self, tiny_bert):
         encoder = describe_encoder(tiny_bert, sees_case=False)
-        lr, head_lr = open_rates(encoder, has_adapters=has_adapters)
-        space, first = make_space(None, tagger)
+        lr, head_lr = open_rates(encoder, has_adapters=False)
+        space, first = make_space(None, DiceTokenTagger(tiny_bert))
         drawn = space(FixedTrial(first))
         assert drawn["lr"] == lr
         assert drawn["head_lr"] == pytest.approx(head_lr)
-        assert has_adapters == (head_lr == lr)
         space, first = make_space(None, DiceTokenTagger(tiny_bert, head_lr=1e-3))
         assert "head_lr" not in space(FixedTrial(first))
 
@@ -235,20 +219,12 @@ class TestSpaces:
         nested, _ = make_space({"loss": [loss], "loss__gamma": [0.5]}, DiceTokenTagger())
         assert nested(study.ask()) == {"loss": loss, "loss__gamma": 0.5}
 
-    def test_a_search_over_a_dict(self, tmp_path):
-        given = {"x": FloatDistribution(0.0, 1.0), "kind": ["plain", "other"]}
-        search = make_search(tmp_path / "study.journal", space=given, n_trials=8).fit(X, Y)
-        assert set(search.best_params_) == {"x", "kind"}
-        assert set(search.cv_results_["param_kind"]) == {"plain", "other"}
-
     @pytest.mark.parametrize(
         "given, message",
         [
             ({"x": 0.5}, "'x': 0.5"),
             ({"kind": "plain"}, "'kind': 'plain'"),
             ({"x": []}, r"'x': \[\]"),
-            ({"x": {0.1, 0.2}}, "'x': {"),
-            ({3: [1]}, r"3: \[1\]"),
             ({}, "Got {} instead"),
             ([{"x": [1]}], r"'space' .* None, a dict of lists .* Got \[{'x': \[1\]}\]"),
         ],
@@ -261,14 +237,10 @@ class TestSpaces:
         "given, drawn, expected",
         [
             ({"loss": "tversky", "alpha": 0.3, "beta": 0.7}, {"loss": "ce"}, ["alpha", "beta"]),
-            ({"loss": "tversky", "alpha": 0.3, "gamma": 2.0}, {"loss": "dsc"}, ["alpha", "gamma"]),
             ({"loss": "tversky", "gamma": 2.0}, {"loss": "tversky", "alpha": 0.1}, []),
             ({"loss": "dsc", "alpha": 0.3}, {"loss": "tversky", "alpha": 0.1}, []),
-            ({"loss": "wce", "K": 2.0}, {"loss": "dice"}, ["K"]),
             ({"loss": "focal", "gamma": 1.0, "K": 2.0}, {"loss": "wce"}, ["K", "gamma"]),
             ({"loss": "dice", "ce_weight": 0.1}, {"loss": DiceLoss()}, ["ce_weight"]),
-            ({"loss": "dice", "ce_weight": 0.1}, {"lr": 0.1}, []),
-            ({"loss": "dice", "ce_weight": 0.1}, {"loss": "ce", "ce_weight": None}, ["ce_weight"]),
             ({}, {"loss": "ce", "alpha": None, "K": None}, []),
         ],
     )
@@ -277,20 +249,14 @@ class TestSpaces:
         parameters = draw_parameters(lambda trial: drawn, None, tagger)
         assert sorted(name for name in parameters if parameters[name] is None) == expected
         clone(tagger).set_params(**parameters).check_parameters()
-        pipeline = Pipeline([("tagger", tagger)])
-        prefixed = {f"tagger__{name}": value for name, value in drawn.items()}
-        in_pipeline = draw_parameters(lambda trial: prefixed, None, pipeline)
-        assert {name.removeprefix("tagger__") for name in in_pipeline} == set(parameters)
 
     @pytest.mark.parametrize(
         "estimator, drawn, message",
         [
             (Peak(), {"z": 1}, "Peak cannot be set to.*'z'"),
-            (DiceTokenTagger(), {"learning_rate": 1}, "DiceTokenTagger cannot.*'learning_rate'"),
             (DiceTokenTagger(), {"loss__gamma": 1}, "'loss__gamma' needs a loss object"),
             (DiceTokenTagger(), {"loss": "dize"}, "Got 'dize' instead"),
             (Pipeline([("peak", Peak())]), {"peak__z": 1}, "Pipeline cannot be set to.*'z'"),
-            (Peak(), {"x__y": 1}, "Peak cannot be set to"),
         ],
     )
     @pytest.mark.parametrize("error_score", ["raise", np.nan])
@@ -322,8 +288,6 @@ class TestSpaces:
         monkeypatch.setenv("WORLD_SIZE", "2")
         with pytest.raises(RuntimeError, match=r"in 2 processes .* a program of its own"):
             make_search().fit(X, Y)
-        found = Parallel(2, backend="threading")(delayed(make_search().fit)(X, Y) for _ in "ab")
-        assert found[0].best_params_ == found[1].best_params_
 
     def test_another_space_for_the_same_study(self, tmp_path):
         storage = tmp_path / "study.journal"
@@ -392,10 +356,9 @@ class TestErrorsInFit:
             results["mean_test_score"], results.filter(like="split").mean(axis=1)
         )
 
-    @pytest.mark.parametrize("error_score", [np.nan, 0.0])
-    def test_all_failed(self, error_score):
+    def test_all_failed(self):
         estimator = Peak(act=raise_if(lambda peak, X: True))
-        search = make_search(estimator=estimator, error_score=error_score)
+        search = make_search(estimator=estimator, error_score=np.nan)
         with pytest.raises(ValueError, match=r"6 failed and 0 were pruned.*RuntimeError: no luck"):
             search.fit(X, Y)
 
@@ -429,15 +392,14 @@ class TestLimits:
         "parameters, error, message",
         [
             ({"n_trials": 0}, ValueError, r"'n_trials' .* \[1, inf\). Got 0"),
-            ({"n_trials": 2.5}, ValueError, "'n_trials' .* an int"),
             ({"timeout": 0}, ValueError, "'timeout' .* None or a float"),
             ({"n_jobs": 0}, ValueError, "n_jobs == 0"),
-            ({"n_jobs": "2"}, ValueError, "'n_jobs' .* an int"),
+            ({"n_jobs": 2}, ValueError, "n_jobs=2 needs a storage"),
             ({"refit": "f1"}, ValueError, "'refit' .* {True, False}. Got 'f1'"),
             ({"error_score": "zero"}, ValueError, "'error_score' .*'raise', 'a float'"),
             ({"pruner": "median"}, ValueError, "'pruner' .* Got 'median'"),
             ({"random_state": -1}, ValueError, "'random_state' .* Got -1"),
-            ({"scoring": ["f1", "accuracy"]}, ValueError, "'scoring' .* one score"),
+            ({"scoring": ["accuracy", "f1"]}, ValueError, "must give a number"),
             ({"scoring": "f2"}, ValueError, "f2"),
             (
                 {"estimator": Pipeline([("a", DiceTokenTagger("x"))]), "scoring": "f1_macro"},
@@ -445,17 +407,11 @@ class TestLimits:
                 "entity_f1_scorer or tag_f1_scorer .* 'f1_macro'",
             ),
             ({"space": lambda trial: None}, TypeError, "must return a dict of parameters"),
-            ({"space": lambda trial: [("x", 1)]}, TypeError, "must return a dict of parameters"),
-            ({"space": lambda trial: {1: 2}}, TypeError, "must return a dict of parameters"),
             ({"scoring": lambda estimator, X, y: np.nan}, ValueError, "must give a number"),
-            ({"scoring": lambda estimator, X, y: "good"}, ValueError, "must give a number"),
-            ({"scoring": lambda estimator, X, y: np.zeros(2)}, ValueError, "must give a number"),
             ({"pruner": optuna.pruners.ThresholdPruner(10)}, ValueError, "0 failed and 6 were pru"),
             ({"estimator": Ridge(), "space": None}, ValueError, "Ridge has no parameter 'loss'"),
             ({"estimator": Peak}, TypeError, "'estimator' .* must be an estimator"),
-            ({"estimator": None}, TypeError, "'estimator' .* Got None"),
             ({"storage": 3}, TypeError, "'storage' .* Got 3"),
-            ({"storage": ""}, TypeError, "'storage' .* Got ''"),
         ],
     )
     def test_parameters(self, parameters, error, message):
@@ -480,12 +436,6 @@ class TestAsAnEstimator:
         with pytest.raises(NotFittedError):
             search.predict(X)
 
-    def test_pickle(self, tmp_path):
-        for storage in (None, tmp_path / "study.journal", f"sqlite:///{tmp_path}/study.db"):
-            search = pickle.loads(pickle.dumps(make_search(storage).fit(X, Y)))
-            assert search.predict(X).shape == (12,)
-            assert len(search.study_.trials) == 6
-
     def test_metadata_routing(self):
         listing = Listing()
         search = make_search(estimator=Peak(act=listing), n_trials=1)
@@ -502,18 +452,10 @@ class TestAsAnEstimator:
         assert out == err == ""
 
     def test_progress(self, capfd):
-        """The time that is left is told by the trials without an error."""
-        act = Act(lambda peak, X: time.sleep(0.5) if peak.x > 0.0 else 1 / 0)
-        search = make_search(verbose=1, cv=2, estimator=Peak(act=act), error_score=np.nan)
-        search.set_params(n_trials=4, space=lambda trial: {"x": 0.1 * min(trial.number, 2)})
-        with pytest.warns(FitFailedWarning):
-            search.fit(X, Y)
+        make_search(verbose=1).fit(X, Y)
         err = capfd.readouterr().err
-        assert "4/4" in err
+        assert "6/6" in err
         assert "best=0." in err
-        running = [line for line in err.split("\r") if "left=about" in line and "4/4" not in line]
-        assert running
-        assert not any("left=about 0:00:00" in line for line in running)
 
 
 class TestWithModels:
@@ -531,20 +473,11 @@ class TestWithModels:
         assert [len(row) for row in search.predict(X)] == [len(row) for row in y]
         assert search.predict_spans(X).shape == (16,)
         assert len(list(search.predict_iter(X))) == 16
-        assert len(search.predict_entities(["john saw oslo"])) == 1
         whole = search.predict_entities(["john saw oslo"], lambda text: [(0, len(text))])
         assert all(entity[:2] == (0, 13) for entity in whole[0])
         assert not any(search.predict_spans(X, threshold=1.0))
         assert 0 <= search.score(X, y) <= 1
         assert search.best_estimator_.verbose == 1
-
-    def test_classifier_in_a_pipeline(self, tiny_bert):
-        X, y = easy_pairs(16)
-        classifier = DicePairClassifier(tiny_bert, **FAST, verbose=0)
-        pipeline = Pipeline([("classify", classifier)])
-        search = make_search(estimator=pipeline, space=None, cv=2, n_trials=2).fit(X, y)
-        assert all(name.startswith("classify__") for name in search.best_params_)
-        assert search.predict_proba(X).shape == (16, 2)
 
 
 def test_other_weights_at_the_same_path_are_another_search(own_bert, tmp_path):

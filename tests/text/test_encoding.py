@@ -1,7 +1,6 @@
 """The encoded data set: words and their shapes in windows, and rows of one or two texts."""
 
-import pickle
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from skdice.text._encoding import SHAPES, EncodedDataset, encode_rows, encode_words, word_shapes
-from skdice.text._ragged import Ragged
+from skdice.text._encoding import SHAPES, encode_rows, encode_words, word_shapes
 from skdice.text._windows import central_window, cut_windows
-
-from ..nn.toy import make_dataset
 
 LONG_WORD = "a" * 40  # a piece per letter
 WORDS = ["the", "john", "oslo", "ab", "abab", "babababa", "", LONG_WORD]
@@ -77,28 +73,6 @@ def test_every_word_is_scored_once_on_its_first_piece(
         assert scored == [int(tokenizer.encode([word])[0][0]) for word in words]
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(EncodedDataset)])
-def test_every_field_is_in_the_fingerprint(name):
-    dataset = make_dataset([4, 3], weighted=True)
-    value = getattr(dataset, name)
-    if value is None:  # Of entities that are asked for.
-        value = Ragged(np.arange(3), dataset.items.offsets[:2])
-    if isinstance(value, Ragged):
-        values, offsets = value.values, value.offsets
-        others = [Ragged(values + 1, offsets), Ragged(values, np.sort(offsets // 2))]
-    else:
-        others = [value + 1, value[::-1].copy(), value[:-1], value.view(f"V{value.itemsize}"), None]
-    found = {replace(dataset, **{name: other}).fingerprint for other in (value, *others)}
-    assert len(found) == 1 + len(others)
-
-
-def test_fingerprint_of_equal_data_is_equal():
-    dataset = make_dataset([4, 3])
-    strided = replace(dataset, target=np.repeat(dataset.target, 2)[::2])
-    assert len({dataset.fingerprint, make_dataset([4, 3]).fingerprint, strided.fingerprint}) == 1
-    assert pickle.loads(pickle.dumps(dataset)).fingerprint == dataset.fingerprint
-
-
 TEXTS = ["john lives in oslo", "The old market, near paris.", "", "a", "mary-anna said: 'went'!"]
 PAIRS = [(a, b) for a in TEXTS for b in TEXTS]
 
@@ -122,8 +96,7 @@ def test_pairs_are_those_of_transformers(model, tokenizer):
 def test_texts_are_those_of_transformers(model, tokenizer):
     theirs = AutoTokenizer.from_pretrained(model)
     dataset, _ = encode(tokenizer, [(text,) for text in TEXTS])
-    for i, text in enumerate(TEXTS):
-        assert dataset.input_ids[i].tolist() == theirs(text)["input_ids"]
+    assert [row.tolist() for row in dataset.input_ids] == theirs(TEXTS)["input_ids"]
 
 
 def test_cut_rows(bert):
@@ -158,8 +131,6 @@ def test_taken_texts_are_those_encoded_alone(bert, rows):
         np.testing.assert_array_equal(getattr(taken, name), getattr(alone, name))
 
 
-# -- shapes of words -------------------------------------------------------------------------------
-
 EXAMPLES = {
     "digits": ["7", "2024", "٣"],
     "digits and others": ["B2B", "1990s", "3.5", "p53"],
@@ -172,14 +143,10 @@ EXAMPLES = {
 }
 
 
-def test_all_shapes_have_examples():
+def test_shapes():
     assert tuple(EXAMPLES) == SHAPES
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_shape(shape):
-    number = SHAPES.index(shape) + 1
-    assert word_shapes(EXAMPLES[shape]).tolist() == [number] * len(EXAMPLES[shape])
+    for number, words in enumerate(EXAMPLES.values(), start=1):
+        assert word_shapes(words).tolist() == [number] * len(words)
 
 
 def test_pieces_have_the_shape_of_their_word(tokenizer):
@@ -191,20 +158,18 @@ def test_pieces_have_the_shape_of_their_word(tokenizer):
     words = [word for sentence in sentences for word in sentence]
     pieces = tokenizer.encode(words)
     of_pieces = np.repeat(word_shapes(words), pieces.lengths)
-    frame, seen = tokenizer.frame, 0
+    frame, word = tokenizer.frame, 0
     for window in range(len(shaped)):
         types = shaped.token_type_ids[window].tolist()
         n_body = len(types) - frame.n_special
-        first = plain.items[window][0] - frame.n_before
-        assert types[: frame.n_before] + types[frame.n_before + n_body :] == [0] * frame.n_special
-        # The windows of a text are found again by the word that each scores first.
-        word = sum(len(plain.items[i]) for i in range(window))
-        start = pieces.offsets[word] - first
         body = types[frame.n_before : frame.n_before + n_body]
+        assert types[: frame.n_before] + types[frame.n_before + n_body :] == [0] * frame.n_special
+        # Each window is found again by the word that it scores first.
+        start = pieces.offsets[word] - (plain.items[window][0] - frame.n_before)
         assert body == of_pieces[start : start + n_body].tolist()
         assert plain.input_ids[window].tolist() == shaped.input_ids[window].tolist()
-        seen += len(plain.items[window])
-    assert seen == plain.n_items == 22
+        word += len(plain.items[window])
+    assert word == plain.n_items == 22
 
 
 @pytest.mark.parametrize("words", [["in", "oslo", "7"], ["7", "."], ["東京"]])

@@ -116,8 +116,3 @@ class TestBestDisjoint:
         assert [e.start for _, e in best_disjoint(spans)] == [0, 2]
         spans = [(0.0, Entity(0, 1, label, 0.5)) for label in "BA"]
         assert [e.label for _, e in best_disjoint(spans)] == ["A"]
-
-    def test_many(self):
-        """Not every pair is compared: a long text with thousands of spans takes no time."""
-        spans = [(0.0, Entity(i, i + 1 + i % 7, "X", 0.5)) for i in range(20_000)]
-        assert are_disjoint(best_disjoint(spans))

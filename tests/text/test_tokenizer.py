@@ -118,9 +118,8 @@ def test_special_tokens_among_the_pieces_of_unigram(tmp_path):
     assert tokenizer.pad_id == 0  # it has no padding token
 
 
-@pytest.mark.parametrize("protocol", [2, pickle.HIGHEST_PROTOCOL])
-def test_pickle(tokenizer, protocol):
-    again = pickle.loads(pickle.dumps(tokenizer, protocol))
+def test_pickle(tokenizer):
+    again = pickle.loads(pickle.dumps(tokenizer))
     words = STRANGE + ORDINARY + SPECIAL_TEXT
     assert as_lists(again.encode(words)) == as_lists(tokenizer.encode(words))
     assert (again.frame, again.pad_id, again.pads_left) == (
@@ -142,18 +141,6 @@ def test_truncation_and_padding_in_the_file_are_ignored(tiny_model, tmp_path):
     assert changed.frame == plain.frame
     assert as_lists(changed.encode([word, "a"])) == as_lists(plain.encode([word, "a"]))
     assert len(plain.encode([word])[0]) > 3
-
-
-def test_calling_the_tokenizer_itself_changes_nothing(tiny_model):
-    tokenizer = WordTokenizer(tiny_model)
-    words = ["a" * 40, *SPECIAL_TEXT]
-    before = as_lists(tokenizer.encode(words))
-    inner = tokenizer.tokenizer
-    inner("a the in of", truncation=True, max_length=4, padding="max_length")
-    assert as_lists(tokenizer.encode(words)) == before
-    assert as_lists(pickle.loads(pickle.dumps(tokenizer)).encode(words)) == before
-    mask = inner.mask_token
-    assert inner(mask, add_special_tokens=False)["input_ids"] == [inner.mask_token_id]
 
 
 def test_slow_tokenizer_is_refused(monkeypatch, tmp_path):
