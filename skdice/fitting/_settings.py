@@ -311,7 +311,25 @@ def check_settings(settings: Settings) -> None:
             f"n_frozen_layers must be None with peft_config, which freezes the whole encoder. "
             f"Got {settings.n_frozen_layers!r}."
         )
-    _check_loss(settings)
+    loss, given = settings.loss, loss_values(settings)
+    if isinstance(loss, Loss):
+        _check_loss_object(settings, loss, [*given])
+        return
+    usable = loss_parameters(loss)
+    for name, value in given.items():
+        if name not in usable:
+            takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
+            raise ValueError(
+                f"{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
+                f"{list_some(takers)}. To search over several losses, give each its own grid: "
+                f"[{{'loss': [{loss!r}]}}, {{'loss': [{takers[0]!r}], {name!r}: [{value!r}]}}]."
+            )
+    check_named(loss, type(settings).__name__, given)
+    if settings.K is not None and settings.class_weight not in (None, "log"):
+        raise ValueError(
+            f"K={settings.K!r} means class_weight='log'; got "
+            f"class_weight={settings.class_weight!r}. Drop one."
+        )
 
 
 def settings_of(instance: Settings) -> Settings:
@@ -334,29 +352,6 @@ def loss_values(settings: Settings) -> dict[str, Any]:
     """Return the parameters of a loss by name that are not None."""
     values = {name: getattr(settings, name) for name in LOSS_PARAMETERS}
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _check_loss(settings: Settings) -> None:
-    """Raise a ValueError unless the loss and its parameters go together."""
-    loss, given = settings.loss, loss_values(settings)
-    if isinstance(loss, Loss):
-        _check_loss_object(settings, loss, [*given])
-        return
-    usable = loss_parameters(loss)
-    for name, value in given.items():
-        if name not in usable:
-            takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
-            raise ValueError(
-                f"{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
-                f"{list_some(takers)}. To search over several losses, give each its own grid: "
-                f"[{{'loss': [{loss!r}]}}, {{'loss': [{takers[0]!r}], {name!r}: [{value!r}]}}]."
-            )
-    check_named(loss, type(settings).__name__, given)
-    if settings.K is not None and settings.class_weight not in (None, "log"):
-        raise ValueError(
-            f"K={settings.K!r} means class_weight='log'; got "
-            f"class_weight={settings.class_weight!r}. Drop one."
-        )
 
 
 def _check_loss_object(settings: Settings, loss: Loss, given: list[str]) -> None:

@@ -118,16 +118,13 @@ class Classifying(Task):
         dataset, cut = self.windows(rows, reader)
         reuse = active_reuse()
         if len(cut) and (reuse is None or reuse.is_first(TruncationWarning)):
-            n_rows, order = len(rows), ""
-            if number is not None:
+            n_rows = len(rows)
+            if number is not None:  # Rows with labels are there twice beside those without.
                 n_rows, cut = len(np.unique(number)), np.unique(number[cut])
-                # Rows with labels are there twice beside those without.
-                order = " (those of unlabeled follow those of X)" if n_rows < len(rows) else ""
             warnings.warn(
                 f"{len(cut)} of {n_rows} {self.info.row}s are longer than max_length="
                 f"{reader.max_length} pieces and were cut (truncation={self.truncation!r}): "
-                f"{list_rows(cut.tolist())}{order}."
-                f"{'' if reuse is None else ' Other fits that share their work do not say so.'}",
+                f"{list_rows(cut.tolist())}.",
                 TruncationWarning,
                 stacklevel=4,
             )

@@ -193,9 +193,8 @@ def correct_draw(
     n_columns). Each item has a weight, and the share of its group of texts that an epoch has.
 
     The shift is by how much the draw raises the log-odds of the classes (King & Zeng 2001, section
-    4.1); it is 0 for classes without items. Where a class is in texts of several groups, as the
-    words outside entities are, those of a group that is always drawn are too many in it. So each
-    counts for the share of its class over the share of its group: 1 in the mean over a class.
+    4.1); it is 0 for classes without items. A class may be in texts of several groups, as words
+    outside entities are. So each item counts for the share of its class over that of its group.
     """
 
     def log_share(is_one: np.ndarray) -> np.ndarray:
