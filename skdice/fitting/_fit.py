@@ -120,10 +120,8 @@ def decide(
             scores = out_of_fold_scores(
                 tuned, plan.settings, rows, valid=given, unlabeled=unlabeled
             )
-            tuned, where = (
-                tuned.tune(rows, scores),
-                "the training rows, as fits without them predict them",
-            )
+            tuned = tuned.tune(rows, scores)
+            where = "the training rows, as fits without them predict them"
         elif tuned.is_tuned and len(plan.valid):
             valid, logits = plan.valid, _logits_of(fitted, plan.settings)
             scores = tuned.scores(valid.X, fitted.reader, logits)

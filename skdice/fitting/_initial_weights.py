@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ..metrics import divide
 from ..nn import Batcher, PairModule, TextNet, autocast
+from ..tasks import ClassifyingPairs, Rows
 from ..text import Similarities
 from .auto import Choice, PairFacts, choose_similarities
 
@@ -58,50 +59,45 @@ class InitialWeights:
 
 
 def regress_pairs(
-    net: TextNet,
-    batcher: Batcher,
-    pairs: list[tuple[str, str]],
-    target: np.ndarray,
-    weight: np.ndarray,
-    groups: np.ndarray | None,
-    n_classes: int,
-    positive: int,
+    net: TextNet, batcher: Batcher, task: ClassifyingPairs, rows: Rows
 ) -> InitialWeights | None:
     """Regress the labels on the states of the encoder and on similarities, before training.
 
     Both are scored on folds that they have not seen. The share of the network is the mean over all
     shares, each weighted by the likelihood of the labels that the two scores have with it.
 
-    The target has class indices; the pairs of a group are in one fold. Pairs with weight 0 count
-    for nothing. Weights whose mean is less than 1 are scaled: else all pairs together would say
-    less than a few do. If a class is missing or the states are not finite, it is None: training
-    says so.
+    The pairs of a group are in one fold. Pairs with weight 0 count for nothing. Weights whose mean
+    is less than 1 are scaled: else all pairs together would say less than a few do. If a class is
+    missing or the states are not finite, it is None: training says so.
     """
+    pairs, target, groups = list(rows.X), task.targets(rows), rows.group_numbers
+    n_classes, positive = len(task.classes), task.positive if task.is_binary else 0
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
     weight = weight / min(1.0, weight[weight > 0].mean())
     order = np.random.default_rng(0).permutation(np.flatnonzero(weight > 0))
     by_class = [order[target[order] == c][:_MOST_ROWS] for c in range(n_classes)]
-    rows = np.sort(np.concatenate(by_class))
+    used = np.sort(np.concatenate(by_class))
     if not min(map(len, by_class)):
         return None
-    states = _compared(net, batcher, rows)
+    states = _compared(net, batcher, used)
     if not np.isfinite(states).all():
         return None
     similarities = Similarities.of_texts(pairs, n_classes)
     similar = similarities.features(pairs)
-    known, weights = target[rows], weight[rows]
+    known, weights = target[used], weight[used]
     slope, start = _fit(_on_similarities(), similar[order], target[order], weight[order])
     similarities = similarities._replace(slope=slope.T, start=start)
     share = np.bincount(known, weights, n_classes) / weights.sum()
     balanced = weights / share[known] / n_classes
     slope, bias = _fit(_on_states(), states, known, balanced)
     bias = bias + np.log(share)
-    folds = _folds(known, n_classes, None if groups is None else groups[rows])
-    of_states = of_similar = np.log(np.broadcast_to(share, (len(rows), n_classes)))
+    folds = _folds(known, n_classes, None if groups is None else groups[used])
+    of_states = of_similar = np.log(np.broadcast_to(share, (len(used), n_classes)))
     if folds:
         of_states = _out_of_fold(_on_states(), states, known, balanced, folds)
         scale = LogisticRegression(C=1e3, max_iter=1000).fit(of_states, known, weights)
         of_states = scale.predict_log_proba(of_states)
-        logits = _out_of_fold(_on_similarities(), similar[rows], known, weights, folds)
+        logits = _out_of_fold(_on_similarities(), similar[used], known, weights, folds)
         of_similar = log_softmax(logits, axis=1)
     of_nothing = float(weights @ np.log(share[known]))
     mixed = [(1 - s) * of_similar + s * of_states for s in _SHARES]

@@ -301,17 +301,7 @@ def begin_pairs(
         net.initialize()
         net.pads = net.module_.masks_padding
         batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, net)
-        weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
-        initial = regress_pairs(
-            net,
-            batcher,
-            list(rows.X),
-            task.targets(rows),
-            weight,
-            rows.group_numbers,
-            len(task.class_names),
-            task.positive if task.is_binary else 0,
-        )
+        initial = regress_pairs(net, batcher, task, rows)
     if initial is None:
         return None
     first = torch.tensor([initial.similarities.share, initial.best_f1], dtype=torch.float64)

@@ -69,8 +69,8 @@ def prepare(
         has_adapters=settings.peft_config is not None,
         is_plain=settings.loss in ("auto", "ce") and not has_weights,
     )
-    is_open = {name: getattr(task, name) is None for name in task.info.choosable}
-    chosen = {name: TASK_RULES[name](facts) for name in is_open if is_open[name]}
+    is_open = [name for name in task.info.choosable if getattr(task, name) is None]
+    chosen = {name: TASK_RULES[name](facts) for name in is_open}
     made |= chosen
     task = replace(task, **{name: choice.value for name, choice in chosen.items()})
     task = task.learn(rows, reader)
@@ -202,8 +202,9 @@ def choose(prepared: Prepared, kind: str) -> Plan:
         )
         cuda_graphs = choices["cuda_graphs"].value
 
-    name = settings.loss if isinstance(settings.loss, str) else type(loss).__name__
-    shown = f"{choices['loss'].value if 'loss' in choices else name}"
+    shown = settings.loss if isinstance(settings.loss, str) else type(loss).__name__
+    if "loss" in choices:
+        shown = choices["loss"].value
     if sampled.draw is not None:
         n_drawn = int(sampled.draw.n_drawn.sum())
         shown = f"{shown}, {n_drawn} of {len(sampled.draw.group)} texts in each epoch"

@@ -196,27 +196,20 @@ class Answering(Task):
         y, contexts = rows.y.answers, contexts_of(rows.X)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
         no_answer = np.array([candidates.no_answer for candidates in scores])
-        if goal.has_floor:
-            answers = pick_answers(scores, contexts, math.inf)
-            f1 = score_rows(y, answers, "2.0").f1
-            can_answer = np.array([text != "" for text in answers])
-            n_actual = weight @ [any(row) for row in self.read_y(y, rows.X).answers]
+        answers = pick_answers(scores, contexts, math.inf)
+        answered = score_rows(y, answers, "2.0").f1
+        silent = score_rows(y, [""] * len(scores), "2.0").f1
+        can_answer = np.array([text != "" for text in answers])
+        n_actual = weight @ [any(row) for row in self.read_y(y, rows.X).answers]
 
-            def score(threshold: float) -> float:
-                given = weight * (can_answer & (no_answer <= threshold))
-                return float(goal.value(given @ f1, given.sum(), n_actual))
-        elif goal.metric is None:
-            answered = score_rows(y, pick_answers(scores, contexts, math.inf), "2.0").f1
-            silent = score_rows(y, [""] * len(scores), "2.0").f1
-
-            def score(threshold: float) -> float:
-                f1 = np.where(no_answer > threshold, silent, answered)
-                return float(np.average(f1, weights=weight))
-        else:
-            metric = goal.metric
-
-            def score(threshold: float) -> float:
-                return metric(pick_answers(scores, contexts, threshold))
+        def score(threshold: float) -> float:
+            if goal.metric is not None:
+                return goal.metric(pick_answers(scores, contexts, threshold))
+            is_given = no_answer <= threshold
+            if goal.has_floor:
+                given = weight * (can_answer & is_given)
+                return float(goal.value(given @ answered, given.sum(), n_actual))
+            return float(np.average(np.where(is_given, answered, silent), weights=weight))
 
         finite = no_answer[np.isfinite(no_answer)]
         threshold = float(tune_thresholds(finite, score, is_multilabel=False))
