@@ -185,27 +185,7 @@ def train_member(
         verbose=is_shown,  # Whether callbacks of skorch print.
     )
     with seeded(seed, net.device), denormals_flushed():
-        with quiet_transformers():
-            net.initialize()
-            if net.module_.trained_labels is not None:
-                _warn_of_other_classes(plan, net.module_.trained_labels)
-            # The files of the base model are on this machine from here on.
-            checkpoint = state = None
-            if settings.checkpoint_dir is not None or ranks.count > 1:
-                checkpoint, state = _find_checkpoint(plan, net.device, seed, rng, ranks)
-            net.pads = net.module_.masks_padding
-            if not net.pads:
-                warnings.warn(
-                    f"{type(net.module_.transformer).__name__} scores a text differently if it is "
-                    f"padded, so batches have texts of the same length only. That takes longer; "
-                    f"the scores are those of each text by itself.",
-                    stacklevel=6,
-                )
-            if state is None and plan.initial is not None:
-                plan.initial.apply(net.module_)
-        if ranks.count > 1:
-            ranks.copy_first(net.module_.state_dict().values())
-            seed_generators(ranks.seed(seed), net.device)
+        checkpoint, state = _initialize(plan, net, seed, rng, ranks)
         shifts = [shift for shift in (dataset.offset, plan.sampled.shift) if shift is not None]
         transitions, validate = task.head.transitions, None
         sampler = make_sampler(
@@ -240,6 +220,34 @@ def train_member(
         finally:
             net.module_.merge_adapters()
     return net, error
+
+
+def _initialize(
+    plan: Plan, net: TextNet, seed: int, rng: np.random.Generator, ranks: Ranks
+) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
+    """Make the weights of a network; return where its state is kept, and that to go on from."""
+    with quiet_transformers():
+        net.initialize()
+        module, checkpoint, state = net.module_, None, None
+        if module.trained_labels is not None:
+            _warn_of_other_classes(plan, module.trained_labels)
+        # The files of the base model are on this machine from here on.
+        if plan.settings.checkpoint_dir is not None or ranks.count > 1:
+            checkpoint, state = _find_checkpoint(plan, net.device, seed, rng, ranks)
+        net.pads = module.masks_padding
+        if not net.pads:
+            warnings.warn(
+                f"{type(module.transformer).__name__} scores a text differently if it is padded, "
+                f"so batches have texts of the same length only. That takes longer; the scores are "
+                f"those of each text by itself.",
+                stacklevel=7,
+            )
+        if state is None and plan.initial is not None:
+            plan.initial.apply(module)
+    if ranks.count > 1:
+        ranks.copy_first(module.state_dict().values())
+        seed_generators(ranks.seed(seed), net.device)
+    return checkpoint, state
 
 
 def make_net(
@@ -457,5 +465,5 @@ def _warn_of_other_classes(plan: Plan, trained: list[str]) -> None:
     warnings.warn(
         f"model={os.fspath(plan.settings.model)!r} was trained for the classes "
         f"{list_some(trained)}; those of this fit are {list_some(own)}. It starts from {goes_on}.",
-        stacklevel=7,
+        stacklevel=8,
     )
