@@ -169,8 +169,8 @@ times as fast as "torch" on a CPU; its scores are less exact, and depend slightl
 in the batch. ``fit``, with its validation and tuning, and an interrupted fit always use torch.
 """
 _VERBOSE = """
-0 shows nothing. Otherwise a fit shows its epochs, and long steps (also ``predict``) show their
-progress and the time left: in a bar or, if stderr is no terminal, in a line every half minute.
+0 shows nothing. Otherwise a fit shows its epochs, and long steps (also ``predict``) show a bar; if
+stderr is no terminal, a fit writes a line an epoch.
 """
 _RANDOM_STATE = """
 Seed of everything random in a fit. The global generators are not changed; fits in threads run one

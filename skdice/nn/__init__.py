@@ -9,9 +9,6 @@ from ._adapters import (
 from ._batching import Batch, Batcher, Draw, StepSampler, to_device
 from ._callbacks import check_callbacks, digests_of_trainers, named_callbacks
 from ._chain import TagChain
-from ._graphs import works_on
-from ._guard import NotFiniteError
-from ._learning import NotLearningError
 from ._loading import Encoder, describe_encoder
 from ._modules import (
     HEAD,
@@ -24,7 +21,7 @@ from ._modules import (
     TextModule,
     TokenModule,
 )
-from ._net import TextNet
+from ._net import NotFiniteError, TextNet
 from ._progress import FitProgress
 from ._runtime import (
     PRECISIONS,
@@ -40,5 +37,6 @@ from ._runtime import (
     resolve_precision,
     seed_generators,
     seeded,
+    works_on,
 )
-from ._train import train
+from ._train import NotLearningError, train

@@ -108,22 +108,23 @@ def _of_logits(
     sums, wholes, places = [], [], []
     for batches in zip(*outputs):  # Of one part.
         logits, targets, weights = zip(*batches)
-        place, n_items = ranks.place(sum(map(len, logits)))
-        whole = ranks.join(torch.cat(logits).detach(), place, n_items).requires_grad_()
-        target = ranks.join(torch.cat(targets), place, n_items)
-        weight = None
-        if weights[0] is not None:
-            weight = ranks.join(torch.cat(weights), place, n_items)
-        sums.append(single.sums(whole, target, weight))
+        lengths = [len(part) for part in logits]
+        start = sum(ranks.gather(sum(lengths))[: ranks.index])
+        whole = ranks.join(torch.cat(logits).detach()).requires_grad_()
+        weight = None if weights[0] is None else ranks.join(torch.cat(weights))
+        sums.append(single.sums(whole, ranks.join(torch.cat(targets)), weight))
         wholes.append(whole)
-        places.append((place, [len(part) for part in logits]))
+        places.append((start, lengths))
     value = loss.value(remember(torch.cat(sums)))
     (value * scale).backward()
     gradients: list[Any] = [whole.grad for whole in wholes]
     # The loss may draw random numbers, other ones in every process.
     found = value.detach()
     ranks.copy_first([found, *gradients, *([] if remember.mean is None else [remember.mean])])
-    own = [gradient[place].split(n) for gradient, (place, n) in zip(gradients, places)]
+    own = [
+        gradient[start : start + sum(lengths)].split(lengths)
+        for gradient, (start, lengths) in zip(gradients, places)
+    ]
     return found, list(zip(*own))
 
 

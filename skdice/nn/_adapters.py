@@ -29,8 +29,6 @@ def check_peft_config(owner: str, name: str, value: Any) -> None:
             "such as peft.LoraConfig(r=8), IA3Config or LoHaConfig"
         )
         raise not_allowed(owner, name, allowed, value)
-    if getattr(value, "megatron_config", None) is not None:
-        raise ValueError(f"The {name!r} parameter of {owner} must not have a megatron_config.")
 
 
 def changed(config: Any, **fields: Any) -> Any:

@@ -27,6 +27,8 @@ _GPU_PIECES = 2**14
 # Of steps that are CUDA graphs, windows are padded to a multiple of this many pieces, and to a
 # multiple of so many words where tags are scored together.
 PADDED_MULTIPLE, _WORD_MULTIPLE = 8, 16
+# What a batch has of its windows; all else is of their items.
+_OF_WINDOWS = ("input_ids", "attention_mask", "token_type_ids")
 # The losses ignore items with this target.
 _IGNORED = -100
 # Attention on a GPU copies a mask in every layer if its width is no multiple of this.
@@ -121,16 +123,10 @@ class Batcher:
     def by_length(self, windows: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, Batch]]:
         """Yield windows and their batch, the longest first: memory runs out at once or never."""
         windows = np.arange(len(self.lengths)) if windows is None else windows
-        windows = self.longest_first(windows)
         n_pieces = _GPU_PIECES if self._is_for_gpu else self.batch_pieces
-        while len(windows):
-            if n_pieces is None:
-                part = next(self._fitting(windows[: self.batch_size]))
-            else:
-                part = windows[: max(1, n_pieces // int(self.lengths[windows[0]]))]
-            part = self._alike(part)[0]
+        n_windows = self.batch_size if n_pieces is None else len(windows)
+        for part in self._fitting(windows, n_windows, n_pieces or _PIECES_PER_WINDOW * n_windows):
             yield part, self.collate(part)
-            windows = windows[len(part) :]
 
     def cut(self, windows: np.ndarray) -> list[np.ndarray]:
         """Cut the windows of a step into batches of similar size, the longest first.
@@ -140,23 +136,22 @@ class Batcher:
         """
         windows = self.longest_first(windows)
         n_parts = max(1, round(len(windows) / self.batch_size))
-        parts = _cut_evenly(windows, np.ones(len(windows), dtype=np.int64), n_parts)
-        fitting = [short for part in parts for short in self._fitting(part)]
-        return [alike for part in fitting for alike in self._alike(part)]
+        fitting: list[np.ndarray] = []
+        for part in _cut_evenly(windows, np.ones(len(windows), dtype=np.int64), n_parts):
+            n_pieces = _PIECES_PER_WINDOW * max(self.batch_size, len(part))
+            fitting += self._fitting(part, len(part), n_pieces)
+        return fitting
 
-    def _fitting(self, windows: np.ndarray) -> Iterator[np.ndarray]:
-        """Cut a batch, the longest windows first, into batches without too many pieces."""
-        n_pieces = _PIECES_PER_WINDOW * max(self.batch_size, len(windows))
+    def _fitting(self, windows: np.ndarray, n_windows: int, n_pieces: int) -> Iterator[np.ndarray]:
+        """Cut windows, the longest first, into parts with at most so many windows and pieces."""
+        windows = self.longest_first(windows)
         while len(windows):
-            n = max(1, n_pieces // int(self.lengths[windows[0]]))
-            yield windows[:n]
-            windows = windows[n:]
-
-    def _alike(self, windows: np.ndarray) -> list[np.ndarray]:
-        """Cut windows in the order of their lengths where these change, unless they are padded."""
-        if self.pads:
-            return [windows]
-        return np.split(windows, np.flatnonzero(np.diff(self.lengths[windows])) + 1)
+            longest = int(self.lengths[windows[0]])
+            part = windows[: min(n_windows, max(1, n_pieces // longest))]
+            if not self.pads:
+                part = part[self.lengths[part] == longest]
+            yield part
+            windows = windows[len(part) :]
 
 
 @dataclass(frozen=True)
@@ -228,17 +223,14 @@ class StepSampler:
             group = draw.group[texts]
             self._groups = [np.flatnonzero(group == g) for g in range(len(draw.n_drawn))]
             self._n_drawn = draw.n_drawn
+        self.n_texts = int(self._n_drawn.sum())  # In an epoch.
         # However the texts turn out: every epoch has as many steps, none of which is empty.
         least = zip(self._groups, self._n_drawn)
         total = sum(int(np.sort(self._size[rows])[:n].sum()) for rows, n in least)
+        self._has_long_texts = bool((self._size > 1).any())
         self._n_steps = -(-total // step_size)
         if self._has_long_texts:
             self._n_steps = max(1, total // step_size)
-
-    @property
-    def n_texts(self) -> int:
-        """Number of texts in an epoch."""
-        return int(self._n_drawn.sum())
 
     def __len__(self) -> int:
         """Return the number of steps in an epoch."""
@@ -248,10 +240,10 @@ class StepSampler:
         for texts in self._steps():
             windows = self.batcher.longest_first(self._windows.take(texts).values)
             own = self.ranks.own(windows)
-            if len(own):
-                step = [self.batcher.collate(part) for part in self.batcher.cut(own)]
-            else:  # This process has a gradient to add as well, of zeros.
-                step = [_without_items(self.batcher.collate(windows[:1]))]
+            step = [self.batcher.collate(part) for part in self.batcher.cut(own)]
+            if not step:  # This process has a gradient to add as well, of zeros.
+                batch = self.batcher.collate(windows[:1])
+                step = [{k: x if k in _OF_WINDOWS else x[:0] for k, x in batch.items()}]
             yield [self._prepared(batch) for batch in step]
 
     def _prepared(self, batch: Batch) -> Batch:
@@ -268,27 +260,22 @@ class StepSampler:
             batch = self.chain.with_geometry(batch, shape)
         return batch if shape is None else pad_batch(batch, shape, self.batcher.pad_id)
 
-    @property
-    def _has_long_texts(self) -> bool:
-        return bool((self._size > 1).any())
+    def _steps(self) -> list[np.ndarray]:
+        """Put the texts of an epoch into steps, in an order of chance.
 
-    def _in_order(self) -> np.ndarray:
-        """Return the texts of an epoch by length and chance, those of each group spread evenly."""
-        share = np.clip(_STEPS_MIXED / self._n_steps, _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED)
+        Texts lie in a step by length and chance, those of each group spread evenly.
+        """
+        n_steps = self._n_steps
+        if not n_steps:
+            return []
+        share = np.clip(_STEPS_MIXED / n_steps, _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED)
         orders, parts = [], []
         for rows, n_drawn in zip(self._groups, self._n_drawn):
             drawn = self.rng.permutation(rows)[:n_drawn]
             place = self._place[drawn] + share * self.rng.random(len(drawn))
             orders.append(drawn[np.argsort(place, kind="stable")])
             parts.append((np.arange(len(drawn)) + 0.5) / len(drawn))
-        return np.concatenate(orders)[np.argsort(np.concatenate(parts), kind="stable")]
-
-    def _steps(self) -> list[np.ndarray]:
-        """Put texts of similar length into steps, in an order of chance."""
-        n_steps = self._n_steps
-        if not n_steps:
-            return []
-        order = self._in_order()
+        order = np.concatenate(orders)[np.argsort(np.concatenate(parts), kind="stable")]
         if self._has_long_texts:
             steps = _cut_evenly(order, self._size[order], n_steps)
         else:
@@ -364,12 +351,6 @@ def _coordinates(ragged: Ragged, rows: np.ndarray) -> tuple[np.ndarray, np.ndarr
     offsets = offsets_from_lengths(stop - start)
     row = np.repeat(np.arange(len(rows)), stop - start)
     return ranges(start, stop), row, np.arange(offsets[-1]) - offsets[row]
-
-
-def _without_items(batch: Batch) -> Batch:
-    """Return a batch with the same windows in which nothing is scored."""
-    of_windows = ("input_ids", "attention_mask", "token_type_ids")
-    return {name: tensor if name in of_windows else tensor[:0] for name, tensor in batch.items()}
 
 
 def to_device(batch: Batch, device: Any) -> Batch:

@@ -1,44 +1,22 @@
-"""Which callbacks of skorch a fit takes, and how they end it."""
+"""Which callbacks of skorch a fit takes, and which of them may change what is learned."""
 
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from skorch.callbacks import (
     BatchScoring,
     Callback,
     EpochScoring,
-    EpochTimer,
     InputShapeSetter,
     LoadInitState,
     LRScheduler,
-    MlflowLogger,
-    NeptuneLogger,
     PassthroughScoring,
-    PrintLog,
-    ProgressBar,
-    SacredLogger,
-    TensorBoard,
     TrainEndCheckpoint,
     WandbLogger,
 )
 
 from .._digest import digest
 
-# They change nothing of a fit; a class that is derived from one may.
-_WATCHERS = (
-    EpochTimer,
-    MlflowLogger,
-    NeptuneLogger,
-    PrintLog,
-    ProgressBar,
-    SacredLogger,
-    TensorBoard,
-    TrainEndCheckpoint,
-    WandbLogger,
-)
 _SCORES = (
     "texts are no arrays that skorch could score. With validation rows a fit has the estimator's "
     "metric of every epoch (history_['valid_score']); for another one, predict in a callback of "
@@ -60,42 +38,50 @@ def check_callbacks(callbacks: Sequence[Any] | None, validates: bool) -> None:
             f"callbacks must be None or a list of callbacks. Got {callbacks!r} instead."
         )
     for _, callback in named_callbacks(callbacks):
-        name = type(callback).__name__
         if not isinstance(callback, Callback):
             raise ValueError(
                 f"callbacks takes objects of skorch's Callback, each by itself or as (name, "
                 f"object). Got {callback!r} instead."
             )
-        for kind, reason in _REFUSED.items():
-            if isinstance(callback, kind):
-                raise ValueError(f"callbacks cannot have {name}: {reason}.")
-        if isinstance(callback, WandbLogger) and callback.save_model:
-            raise ValueError(
-                f"callbacks cannot have {name} with save_model=True, which looks for a validation "
-                f"loss: use save_model=False, and save_pretrained after the fit."
-            )
-        if isinstance(callback, PassthroughScoring) and not callback.on_train:
-            raise ValueError(
-                f"callbacks cannot have {name} with on_train=False, as the batches that a fit "
-                f"records are those of training: use on_train=True."
-            )
-        monitor = getattr(callback, "monitor", None)
-        if monitor in ("valid_loss", "valid_loss_best") or (
-            not validates and monitor in ("valid_score", "valid_score_best")
-        ):
-            raise ValueError(
-                f"callbacks cannot have {name} with monitor={monitor!r}: a fit records train_loss "
-                f"and, with validation rows, valid_score (larger is better), and whether they are "
-                f"the best so far (train_loss_best, valid_score_best). This one has "
-                f"{'' if validates else 'no '}validation rows."
-            )
+        if objection := _objection(callback, validates):
+            raise ValueError(f"callbacks cannot have {type(callback).__name__}{objection}.")
+
+
+def _objection(callback: Callback, validates: bool) -> str | None:
+    """Return why a callback could not do its work, and what to do."""
+    for kind, reason in _REFUSED.items():
+        if isinstance(callback, kind):
+            return f": {reason}"
+    if isinstance(callback, WandbLogger) and callback.save_model:
+        return (
+            " with save_model=True, which looks for a validation loss: use save_model=False, and "
+            "save_pretrained after the fit"
+        )
+    if isinstance(callback, PassthroughScoring) and not callback.on_train:
+        return (
+            " with on_train=False, as the batches that a fit records are those of training: use "
+            "on_train=True"
+        )
+    monitor = getattr(callback, "monitor", None)
+    needs_rows = monitor in ("valid_score", "valid_score_best") and not validates
+    if needs_rows or monitor in ("valid_loss", "valid_loss_best"):
+        return (
+            f" with monitor={monitor!r}: a fit records train_loss and, with validation rows, "
+            f"valid_score (larger is better), and whether they are the best so far "
+            f"(train_loss_best, valid_score_best). This one has {'' if validates else 'no '}"
+            f"validation rows"
+        )
+    return None
 
 
 def named_callbacks(callbacks: Any) -> list[tuple[str, Any]]:
     """Return callbacks with their names, by default those of their classes; none of no list."""
+    given = callbacks if isinstance(callbacks, list | tuple) else ()
     return [
-        callback if _is_named(callback) else (type(callback).__name__, callback)
-        for callback in (callbacks if isinstance(callbacks, list | tuple) else ())
+        part
+        if isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str)
+        else (type(part).__name__, part)
+        for part in given
     ]
 
 
@@ -107,7 +93,9 @@ def digests_of_trainers(callbacks: Any) -> list[str]:
     """
     digests = []
     for name, callback in named_callbacks(callbacks):
-        if type(callback) in _WATCHERS or getattr(callback, "only_watches", False):
+        kind = type(callback)  # A class that is derived from a logger may change something.
+        is_logger = kind.__module__ == "skorch.callbacks.logging" or kind is TrainEndCheckpoint
+        if is_logger or getattr(callback, "only_watches", False):
             continue
         try:
             digests.append(digest(callback))
@@ -118,29 +106,3 @@ def digests_of_trainers(callbacks: Any) -> list[str]:
                 f"so: only_watches = True. Else name that attribute with a final '_'."
             ) from error
     return digests
-
-
-def _is_named(callback: Any) -> bool:
-    return isinstance(callback, tuple) and len(callback) == 2 and isinstance(callback[0], str)
-
-
-class CtrlC(KeyboardInterrupt):
-    """From the keyboard, not from a callback that ends a fit as skorch's do."""
-
-
-@contextmanager
-def ctrl_c_told_apart() -> Iterator[None]:
-    """Raise :class:`CtrlC` for Ctrl-C inside the block, as far as Python's own handler is set."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, _raise_ctrl_c)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _raise_ctrl_c(*args: Any) -> None:
-    raise CtrlC

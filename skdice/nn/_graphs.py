@@ -78,11 +78,6 @@ class StepGraphs:
             )
 
 
-def works_on(device: str) -> bool:
-    """Whether a device can hold CUDA graphs."""
-    return torch.device(device).type == "cuda" and torch.version.cuda is not None
-
-
 def graph_pool() -> Any:
     """Return the memory that all graphs of a fit use in turn."""
     return torch.cuda.graph_pool_handle()

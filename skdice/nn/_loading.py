@@ -1,8 +1,6 @@
-"""Loading pretrained transformers: their weights in float32, their sizes, their token types."""
+"""Pretrained transformers: what is known of them, their weights, token types and layers."""
 
-import functools
 import inspect
-import json
 from typing import Any, NamedTuple
 
 import torch
@@ -12,6 +10,8 @@ from .._pretrained import loading
 
 # Families that have no table of token types, and ask whether those of two pieces are the same.
 _COMPARE_TYPES = ("xlnet", "funnel")
+# What layers of DeBERTa read besides the states, and what is registered after them.
+_RELATIVE = ("rel_embeddings", "LayerNorm")
 
 
 class Encoder(NamedTuple):
@@ -91,45 +91,33 @@ def load_transformer(
 
 
 def describe_encoder(model: str, *, sees_case: bool) -> Encoder:
-    """Return what the configuration of a model says; the tokenizer knows whether it sees case."""
-    from transformers import AutoConfig
+    """Return what the configuration of a model says; the tokenizer knows whether it sees case.
+
+    Tables of positions may have rows that are not used: models of the RoBERTa family count
+    positions from ``padding_idx + 1`` on.
+    """
+    from transformers import AutoConfig, AutoModel
 
     with loading(model):
         config: Any = AutoConfig.from_pretrained(model)
-        kind: Any = type(config)
-        n_positions, has_token_types = _tables(kind, config.to_json_string(use_diff=False))
-    return Encoder(
-        config.model_type,
-        int(config.get_text_config().hidden_size),
-        getattr(config, "num_hidden_layers", None),
-        sees_case,
-        has_token_types,
-        n_positions,
-        tuple(config.architectures or ()),
-        len(config.id2label),
-    )
-
-
-@functools.lru_cache
-def _tables(config_class: Any, settings: str) -> tuple[int | None, bool]:
-    """Return how many positions an encoder has, and whether it has one table of token types.
-
-    Nothing is allocated. Tables may have rows that are not used: models of the RoBERTa family count
-    positions from ``padding_idx + 1`` on.
-    """
-    from transformers import AutoModel
-
-    config = config_class.from_dict(json.loads(settings))
-    with torch.device("meta"):
-        network = AutoModel.from_config(config)
+        with torch.device("meta"):  # Nothing is allocated.
+            network = AutoModel.from_config(config)
     limits = [getattr(config, "max_position_embeddings", None)]
     for name, part in network.named_modules():
         weight = getattr(part, "weight", None)
         if name.endswith("position_embeddings") and isinstance(weight, Tensor):
             padding = getattr(part, "padding_idx", None)
             limits.append(len(weight) - (0 if padding is None else padding + 1))
-    known = (n for n in limits if isinstance(n, int) and n > 0)
-    return min(known, default=None), len(_tables_of_token_types(network)) == 1
+    return Encoder(
+        family=config.model_type,
+        width=int(config.get_text_config().hidden_size),
+        depth=getattr(config, "num_hidden_layers", None),
+        sees_case=sees_case,
+        has_token_types=len(_tables_of_token_types(network)) == 1,
+        n_positions=min((n for n in limits if isinstance(n, int) and n > 0), default=None),
+        heads=tuple(config.architectures or ()),
+        n_labels=len(config.id2label),
+    )
 
 
 def _tables_of_token_types(transformer: Any) -> dict[str, nn.Embedding]:
@@ -168,3 +156,49 @@ def takes_token_types(transformer: Any) -> bool:
     if n_types is None:  # GPT-2 and XLM would look them up among the words.
         return transformer.config.model_type in _COMPARE_TYPES
     return bool(n_types > 1)
+
+
+def freeze(transformer: Any, n_layers: int, head: set[nn.Parameter]) -> list[nn.Module]:
+    """Take the embeddings and the first layers of an encoder out of training, but not the head.
+
+    The frozen parts are returned. They are to stay in eval mode, so that they have no dropout; one
+    that the encoder uses after its last layer as well is among them. It is a ValueError if the
+    encoder has fewer layers, or has no one list of them.
+    """
+    encoder, layers = transformer.base_model, find_layers(transformer)
+    if n_layers > len(layers):
+        raise ValueError(
+            f"The 'n_frozen_layers' parameter must be None or an int in the range [0, "
+            f"{len(layers)}], the layers of this model. Got {n_layers} instead."
+        )
+    inside, is_before = set(layers.modules()), True
+    frozen: list[nn.Module] = list(layers[:n_layers])
+    for name, part in encoder.named_modules():
+        is_before = is_before and part is not layers
+        if part in inside or layers in part.modules():
+            continue
+        # Tables and dropout serve what is below, wherever they are registered.
+        if is_before or isinstance(part, nn.Embedding | nn.Dropout) or name.endswith(_RELATIVE):
+            frozen.append(part)
+    for part in frozen:
+        for parameter in part.parameters():
+            parameter.requires_grad_(parameter in head)
+    return frozen
+
+
+def find_layers(transformer: Any) -> nn.ModuleList:
+    """Return the encoder layers, in order; a ValueError if there is no one list of them."""
+    n_layers = getattr(transformer.config, "num_hidden_layers", None)
+    reason = "were not found"
+    for parent in transformer.modules():
+        lists = [part for part in parent.children() if isinstance(part, nn.ModuleList)]
+        found = [part for part in lists if len(part) == n_layers]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            reason = "lie in parts in several lists"
+            break
+    raise ValueError(
+        f"The 'n_frozen_layers' parameter must be None for {type(transformer).__name__}: its "
+        f"layers {reason}."
+    )

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from ..text import Frame
 from ._adapters import add_adapters
 from ._batching import Batch
-from ._freezing import freeze
-from ._loading import load_transformer, replace_token_types, takes_token_types
+from ._loading import freeze, load_transformer, replace_token_types, takes_token_types
 from ._speedups import is_fused
 
 # The weights beside the encoder, where transformers has no class for them.
@@ -72,14 +71,17 @@ class TextModule(nn.Module):
         if n_token_types is not None:
             self._new_in_encoder += replace_token_types(self.transformer, n_token_types)
         self.takes_types = takes_token_types(self.transformer)
+        # Whether texts of several lengths may share a batch.
+        self.masks_padding = self.transformer.config.model_type not in _READ_PADDING
         self.has_new_head = True  # Of those that transformers does not have.
         # In a tuple, as it is no other part: a model of peft around the transformer.
         self._adapted: tuple[Any, ...] = ()
         if peft_config is not None:
             head = self.head_parameters()
             self._adapted = (add_adapters(self.transformer, peft_config, head),)
-            self._new_in_encoder = self._names_of(head)
-        self._add_head(model)
+            self._keep_names_of(head)
+        self.dropout = nn.Dropout(getattr(self.transformer.config, "hidden_dropout_prob", 0.1))
+        self._make_head(model)
         self._frozen: list[nn.Module] = []
         if n_frozen_layers is not None:
             self._frozen = freeze(self.transformer, n_frozen_layers, self.head_parameters())
@@ -104,23 +106,15 @@ class TextModule(nn.Module):
         types = token_type_ids
         if self._has_own_types and self.training:
             types = types * (torch.rand(len(types), 1, device=types.device) >= _UNTOLD)
-        output = self.read(self.transformer, input_ids, attention_mask, types)
-        logits = self._item_logits(output, row, column).float()
-        of_rows = self.row_logits(input_ids, attention_mask, prepared)
-        if of_rows is not None:
-            logits = logits + of_rows[row]
+        output = self._read(self.transformer, input_ids, attention_mask, types)
+        texts = {"input_ids": input_ids, "attention_mask": attention_mask, **prepared}
+        logits = self._item_logits(output, row, column, texts).float()
         if not self.members:
             return logits
         args = (input_ids, attention_mask, token_type_ids, row, column)
         return self._mean([logits, *(member(*args, **prepared) for member in self.members)])
 
-    def row_logits(
-        self, input_ids: Tensor, attention_mask: Tensor | None, prepared: Batch | None = None
-    ) -> Tensor | None:
-        """Return what is added to the logits of each row, float32, if anything is."""
-        return None
-
-    def read(
+    def _read(
         self, network: Any, input_ids: Tensor, attention_mask: Tensor | None, types: Tensor
     ) -> Any:
         """Return the output of the transformer or of its encoder, which may take token types."""
@@ -134,11 +128,6 @@ class TextModule(nn.Module):
         """Number of logits of an item."""
         return self._n_classes
 
-    @property
-    def masks_padding(self) -> bool:
-        """Whether texts of several lengths may share a batch."""
-        return self.transformer.config.model_type not in _READ_PADDING
-
     def _mean(self, logits: list[Tensor]) -> Tensor:
         """Return the logits of several networks as those of one."""
         return torch.stack(logits).mean(0)
@@ -149,18 +138,16 @@ class TextModule(nn.Module):
             head = self.head_parameters()
             self.transformer = adapted.merge_and_unload()
             vars(self.transformer).pop("peft_config", None)
-            self._new_in_encoder = self._names_of(head)
+            self._keep_names_of(head)
         self._adapted = ()
 
-    def _names_of(self, head: set[nn.Parameter]) -> list[str]:
+    def _keep_names_of(self, head: set[nn.Parameter]) -> None:
+        """Note which weights of the encoder are of the head, by their names of now."""
         named = self.transformer.named_parameters()
-        return [name for name, weight in named if weight in head]
+        self._new_in_encoder = [name for name, weight in named if weight in head]
 
-    def _add_head(self, model: str) -> None:
+    def _make_head(self, model: str) -> None:
         """Make a head, where transformers has none."""
-
-    def _make_dropout(self) -> nn.Dropout:
-        return nn.Dropout(getattr(self.transformer.config, "hidden_dropout_prob", 0.1))
 
     def _load_saved_head(self, model: str) -> None:
         """Go on with the head of a network of this kind, if ``model`` is a directory with one."""
@@ -173,8 +160,8 @@ class TextModule(nn.Module):
             self.load_state_dict(weights, strict=False)
             self.has_new_head = not weights
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
-        """Pick the logits of the items from the output of the transformer."""
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+        """Pick the logits of the items from the output of the transformer, which read ``texts``."""
         raise NotImplementedError
 
     def train(self, mode: bool = True) -> "TextModule":
@@ -207,7 +194,7 @@ class TokenModule(TextModule):
 
     auto_class = "AutoModelForTokenClassification"
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         logits: Tensor = output.logits[row, column]
         return logits
 
@@ -217,7 +204,7 @@ class SequenceModule(TextModule):
 
     auto_class = "AutoModelForSequenceClassification"
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         logits: Tensor = output.logits[row]
         return logits
 
@@ -233,10 +220,9 @@ class PairModule(SequenceModule):
 
     share: Tensor
 
-    def _add_head(self, model: str) -> None:
+    def _make_head(self, model: str) -> None:
         if self._frames is None:
             return
-        self.dropout = self._make_dropout()
         size = self.transformer.config.hidden_size
         self.comparison = nn.Linear(2 * size, self._n_classes)
         nn.init.normal_(self.comparison.weight, std=0.02)
@@ -244,27 +230,21 @@ class PairModule(SequenceModule):
         self.register_buffer("share", torch.ones(()))
         self._load_saved_head(model)
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
-        logits = super()._item_logits(output, row, column)
-        return logits if self._frames is None else logits * self.share
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+        logits: Tensor = output.logits[row]
+        if self._frames is None:
+            return logits
+        if _PREPARED[0] not in texts:
+            texts = self._texts(texts["input_ids"], texts["attention_mask"])
+        compared = self.comparison(self.dropout(self.compare(texts))).float() * self.share
+        logits = (logits * self.share).float() + compared[row]
+        return logits
 
     def prepare(self, batch: Batch) -> Batch:
         """Return a batch with each text of each pair alone: its pieces, mask and token types."""
         if self._frames is None:
             return batch
         return batch | self._texts(batch["input_ids"], batch["attention_mask"])
-
-    def row_logits(
-        self, input_ids: Tensor, attention_mask: Tensor | None, prepared: Batch | None = None
-    ) -> Tensor | None:
-        """Return the logits of the comparison, if it can be seen where the second text begins."""
-        if self._frames is None:
-            return None
-        if not prepared:
-            assert attention_mask is not None
-            prepared = self._texts(input_ids, attention_mask)
-        logits: Tensor = self.comparison(self.dropout(self.compare(prepared)))
-        return logits.float() * self.share
 
     def compare(self, prepared: Batch) -> Tensor:
         """Return what the two texts of each row have in common, (n_rows, 2 * hidden_size)."""
@@ -277,16 +257,7 @@ class PairModule(SequenceModule):
         return torch.cat([(u - v).abs(), u * v], dim=1)
 
     def _texts(self, input_ids: Tensor, attention_mask: Tensor) -> Batch:
-        """Return what :meth:`compare` takes."""
-        places = self._places(input_ids, attention_mask)
-        return {
-            f"{text}_{what}": tensor
-            for text, place in zip(_TEXTS, places)
-            for what, tensor in zip(_OF_TEXT, self._alone(input_ids, *place))
-        }
-
-    def _places(self, input_ids: Tensor, attention_mask: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Return the first piece and the number of pieces of each text, of shape (n_rows,)."""
+        """Return what :meth:`compare` takes; the second text begins after the first separator."""
         assert self._frames is not None
         before, between, after = map(len, self._frames.two.special)
         first = attention_mask.argmax(1) + before
@@ -295,10 +266,12 @@ class PairModule(SequenceModule):
         middle = is_separator.long().argmax(1)
         second = middle + between
         end = first - before + attention_mask.sum(1) - after
-        return [
-            (first, (middle - first).clamp(min=0)),
-            (second, (end - second).clamp(min=0)),
-        ]
+        places = (first, (middle - first).clamp(min=0)), (second, (end - second).clamp(min=0))
+        return {
+            f"{text}_{what}": tensor
+            for text, place in zip(_TEXTS, places)
+            for what, tensor in zip(_OF_TEXT, self._alone(input_ids, *place))
+        }
 
     def _alone(
         self, input_ids: Tensor, first: Tensor, length: Tensor
@@ -327,7 +300,7 @@ class PairModule(SequenceModule):
 
     def _mean_state(self, pieces: Tensor, mask: Tensor | None, types: Tensor) -> Tensor:
         """Return the mean of the states of each row, as long as the root of their number."""
-        output = self.read(self.transformer.base_model, pieces, mask, types)
+        output = self._read(self.transformer.base_model, pieces, mask, types)
         states = output.last_hidden_state.float()
         if mask is None:
             mean: Tensor = states.mean(1)
@@ -342,7 +315,7 @@ class SpanModule(TextModule):
 
     auto_class = "AutoModelForQuestionAnswering"
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         start, end = output.start_logits[row, column], output.end_logits[row, column]
         return torch.stack([start, end], dim=1)
 
@@ -361,13 +334,12 @@ class QueryModule(TextModule):
         self._match_size = match_size
         super().__init__(model, n_classes, **more)
 
-    def _add_head(self, model: str) -> None:
-        self.dropout = self._make_dropout()
+    def _make_head(self, model: str) -> None:
         n_outputs = self._n_classes + 2 * self._match_size
         self.head = nn.Linear(self.transformer.config.hidden_size, n_outputs)
         self._load_saved_head(model)
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         logits: Tensor = self.head(self.dropout(output.last_hidden_state[row, column]))
         return logits
 

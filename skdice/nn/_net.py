@@ -12,13 +12,16 @@ list of padded batches. What skorch's own methods would do otherwise is:
 - ``partial_fit``: Ctrl-C and errors get out, after ``on_train_end``; skorch swallows Ctrl-C.
 
 skorch's ``Checkpoint`` keeps weights, optimizer and history. To go on bit for bit needs the scaler,
-the memory of the loss and all generators, of every process; see :mod:`skdice.nn._training_state`.
+the memory of the loss and all generators, of every process; see :mod:`skdice.nn._train`.
 """
 
 import copy
 import math
+import numbers
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -32,21 +35,27 @@ from torch import Tensor
 from ..losses import Loss, SumsMemory
 from ._accumulation import accumulate_gradient, sums_of
 from ._batching import Batch, Batcher, StepSampler, to_device
-from ._callbacks import CtrlC, ctrl_c_told_apart, named_callbacks
+from ._callbacks import named_callbacks
 from ._graphs import StepGraphs, pad_prepared
-from ._guard import FiniteGuard, NotFiniteError
 from ._modules import module_inputs
 from ._progress import FitProgress, with_progress
 from ._runtime import ALONE, autocast
-from ._schedule import LinearSchedule
 from ._speedups import compact_embedding, own_attention
 
-# Numbers that are collected on a GPU before they are copied: each copy waits for it.
-_COLLECTED = 2**24
+# On a GPU, which works while the CPU prepares what is next, asking it for a number makes both wait.
+_STEPS_BETWEEN_LOOKS = 32
+
+
+class NotFiniteError(ValueError):
+    """A loss or a gradient is infinite or not a number."""
 
 
 class _EndOfFit(BaseException):
     """A callback has ended the fit."""
+
+
+class _CtrlC(KeyboardInterrupt):
+    """From the keyboard, not from a callback that ends a fit as skorch's do."""
 
 
 class TextNet(NeuralNet):
@@ -93,7 +102,7 @@ class TextNet(NeuralNet):
 
     @property
     def _default_callbacks(self) -> list[tuple[str, Any]]:
-        return [("epoch_timer", EpochTimer()), ("schedule", LinearSchedule())]
+        return [("epoch_timer", EpochTimer())]
 
     def initialize_criterion(self) -> "TextNet":
         """Copy the loss to the device, with its class weights."""
@@ -122,6 +131,20 @@ class TextNet(NeuralNet):
         )
         return self
 
+    def _set_rates(self, n_done: int) -> None:
+        """Raise the rates step by step for the ``warmup``, and lower them to 0 at the end.
+
+        That is the schedule "linear" of transformers.
+        """
+        n_steps = len(self.sampler_) * self.max_epochs
+        is_count = isinstance(self.warmup, numbers.Integral)
+        n_warmup = int(self.warmup) if is_count else round(self.warmup * n_steps)
+        share = max(0, n_steps - n_done) / max(1, n_steps - n_warmup)
+        if n_done < n_warmup:
+            share = n_done / n_warmup
+        for group in self.optimizer_.param_groups:
+            group["lr"] = group["initial_lr"] * share
+
     def get_dataset(self, X: Any, y: Any = None) -> Any:
         """Return the data as they are: they make batches themselves."""
         return X
@@ -143,35 +166,29 @@ class TextNet(NeuralNet):
         """
         if not self.initialized_:
             self.initialize()
-        batcher = X.batcher
         # The pieces that batches are padded with are looked up, too.
-        pieces = np.append(batcher.dataset.input_ids.values, batcher.pad_id)
+        pieces = np.append(X.batcher.dataset.input_ids.values, X.batcher.pad_id)
         self.ranks_ = X.ranks
         try:
             with (
-                ctrl_c_told_apart(),
-                X.ranks.left_on_error(NotFiniteError),
+                _ctrl_c_told_apart(),
                 compact_embedding(self.module_, pieces),
                 own_attention(self.module_),
             ):
-                self._run(X, y, fit_params)
+                self.notify("on_train_begin", X=X, y=y)
+                n_done = len(self.rows_of_run)
+                # A fit that is ended before its first step makes that one.
+                n_left = 0 if self.is_stopped_ and n_done else self.max_epochs - n_done
+                try:
+                    self.fit_loop(X, y, epochs=n_left, **fit_params)
+                except _EndOfFit:
+                    pass
+                finally:
+                    self.notify("on_train_end", X=X, y=y)
         finally:
             self.ranks_ = ALONE
             self.drop_training_state()
         return self
-
-    def _run(self, X: StepSampler, y: Any, fit_params: dict[str, Any]) -> None:
-        """Run the epochs that are left."""
-        self.notify("on_train_begin", X=X, y=y)
-        n_done = len(self.rows_of_run)
-        # A fit that is ended before its first step makes that one.
-        n_left = 0 if self.is_stopped_ and n_done else self.max_epochs - n_done
-        try:
-            self.fit_loop(X, y, epochs=n_left, **fit_params)
-        except _EndOfFit:
-            pass
-        finally:
-            self.notify("on_train_end", X=X, y=y)
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         """Set up what the steps of a run need and nobody after it."""
@@ -180,6 +197,8 @@ class TextNet(NeuralNet):
         self.sampler_: Any = X
         self.shift_ = None if X.shift is None else torch.from_numpy(X.shift).to(self.device)
         self.initialize_optimizer()  # Of the parameters as they are now.
+        for group in self.optimizer_.param_groups:
+            group["initial_lr"] = group["lr"]
         kind = torch.device(self.device).type
         self.scaler_: Any = torch.amp.GradScaler(kind, enabled=self.precision == "fp16")
         self.scaler_.scale(torch.zeros((), device=self.device))  # Sets up its scale.
@@ -210,7 +229,7 @@ class TextNet(NeuralNet):
         for _, callback in self.callbacks_:
             try:
                 getattr(callback, method_name)(self, **cb_kwargs)
-            except CtrlC:
+            except _CtrlC:
                 raise
             except KeyboardInterrupt:
                 self.is_stopped_ = True
@@ -228,6 +247,8 @@ class TextNet(NeuralNet):
         callbacks = [callback for _, callback in named_callbacks(self.callbacks)]
         reads_losses = not all(isinstance(callback, FitProgress) for callback in callbacks)
         groups = self.optimizer_.param_groups
+        n_done = sum(row.get(f"{prefix}_batch_count", 0) for row in self.rows_of_run)
+        self._set_rates(n_done)
         history.record("lr", groups[0]["lr"])
         history.record("n_texts", iterator.n_texts)
         for step in iterator:
@@ -235,6 +256,7 @@ class TextNet(NeuralNet):
             rates.append(groups[0]["lr"])
             outcome = step_fn(step, **fit_params)
             losses.append(outcome["loss"])
+            self._set_rates(n_done + len(losses))
             if reads_losses:  # A GPU is waited for.
                 history.record_batch(f"{prefix}_loss", losses[-1].item())
                 history.record_batch(f"{prefix}_batch_size", 1)
@@ -300,19 +322,17 @@ class TextNet(NeuralNet):
             self.share_.fill_(self.memory_.advance())
 
     def _logits_of_loss(self, batch: Batch) -> Tensor:
-        """Return what the loss is computed of: logits, or the log-probabilities of a chain."""
-        logits = self.module_logits(batch)
+        """Return what the loss is computed of: logits, or the log-probabilities of a chain.
+
+        The batch is on the device.
+        """
+        with autocast(self.precision, self.device):
+            logits: Tensor = self.module_(**module_inputs(batch))
         if self.sampler_.chain is not None:
             logits = self.sampler_.chain.train(logits, batch)
         if self.shift_ is None:
             return logits
         return logits + (self.shift_ if self.shift_.ndim == 1 else self.shift_[batch["item"]])
-
-    def module_logits(self, batch: Batch) -> Tensor:
-        """Return the logits of a batch on the device, in the precision of training."""
-        with autocast(self.precision, self.device):
-            logits: Tensor = self.module_(**module_inputs(batch))
-        return logits
 
     # -- predictions -------------------------------------------------------------------------------
 
@@ -335,41 +355,88 @@ class TextNet(NeuralNet):
         """
         self._set_training(False)
         windows = self.ranks_.own(np.arange(len(batcher.dataset)))
-        logits = torch.zeros((batcher.dataset.n_items, self.module_.n_outputs))
-        is_on_gpu = network is None and torch.device(self.device).type == "cuda"
-        batcher = replace(batcher, device=str(self.device) if is_on_gpu else "cpu")
+        device = "cpu" if network is not None else str(self.device)
+        # They are copied from a GPU once: each copy waits for it.
+        logits = torch.zeros((batcher.dataset.n_items, self.module_.n_outputs), device=device)
+        is_on_gpu = torch.device(device).type == "cuda"
+        batcher = replace(batcher, device=device)
         attention = own_attention(self.module_) if is_on_gpu else nullcontext()
         with torch.inference_mode(), autocast(self.predict_precision, self.device), attention:
             batches: Iterable[tuple[np.ndarray, Batch]] = batcher.by_length(windows)
             if verbose and self.ranks_.is_first:
                 batches = with_progress(batches, batcher.lengths, windows)
-            for items, parts in self._collected(batches, network):
-                logits[torch.cat(items)] = torch.cat(parts).cpu()
+            for _, batch in batches:
+                if network is None:
+                    batch = self.send(batch)
+                    logits[batch["item"]] = self.module_(**module_inputs(batch))
+                else:
+                    logits[batch["item"]] = torch.from_numpy(network(batch))
+        logits = logits.cpu()
         self.ranks_.add_up([logits])
         return logits.numpy()
-
-    def _collected(
-        self,
-        batches: Iterable[tuple[np.ndarray, Batch]],
-        network: Callable[[Batch], np.ndarray] | None,
-    ) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
-        """Yield the numbers of the items of some batches, and their logits."""
-        items: list[Tensor] = []
-        parts: list[Tensor] = []
-        n_found = 0
-        for _, batch in batches:
-            items.append(batch["item"])
-            if network is None:
-                parts.append(self.module_(**module_inputs(self.send(batch))))
-            else:
-                parts.append(torch.from_numpy(network(batch)))
-            n_found += parts[-1].numel()
-            if n_found >= _COLLECTED:
-                yield items, parts
-                items, parts, n_found = [], [], 0
-        if items:
-            yield items, parts
 
     def send(self, batch: Batch) -> Batch:
         """Return a batch on the device, prepared for the module."""
         return to_device(self.module_.prepare(batch), self.device)
+
+
+class FiniteGuard:
+    """Keeps an optimiser from taking a step that is not finite, and any step after it.
+
+    A fused one skips steps by itself, as it does for a ``GradScaler``; where the optimiser cannot
+    skip any, the guard has to look at once, at every step.
+    """
+
+    def __init__(self, optimizer: Any, looks_at_once: bool) -> None:
+        self._optimizer = optimizer
+        self._every = 1 if looks_at_once else _STEPS_BETWEEN_LOOKS
+        self._where: list[str] = []
+        self._seen: list[Tensor] = []
+        # Zero as long as all steps are finite, and not a number from then on.
+        self._fault: Tensor | float = 0.0
+
+    def watch(self, loss: Tensor, norm: Tensor | None, where: str) -> None:
+        """Note a step before it is taken; the norm is None if it may be infinite."""
+        of_step = torch.stack([loss, loss if norm is None else norm.to(loss)])
+        self._where.append(where)
+        self._seen.append(of_step)
+        if self._every > 1:
+            self._fault = (of_step * 0).sum() + self._fault
+            self._optimizer.found_inf = (self._fault != 0).float()
+        if len(self._seen) >= self._every:
+            self.look()
+
+    def look(self) -> None:
+        """Raise a NotFiniteError that names the first step so far that was not finite."""
+        if not self._seen:
+            return
+        seen = torch.stack(self._seen).cpu()
+        is_finite = seen.isfinite().all(1)
+        where, self._where, self._seen = self._where, [], []
+        if is_finite.all():
+            return
+        first = int(is_finite.int().argmin())
+        loss = seen[first, 0]
+        raise NotFiniteError(
+            f"The {'gradient' if loss.isfinite() else 'loss'} is not finite in {where[first]} "
+            f"(loss {loss.item()}). The weights of the step before are kept. A smaller lr, a "
+            f"longer warmup or precision='fp32' helps most of the time."
+        )
+
+
+@contextmanager
+def _ctrl_c_told_apart() -> Iterator[None]:
+    """Raise :class:`_CtrlC` for Ctrl-C inside the block, as far as Python's own handler is set."""
+
+    def stop(*args: Any) -> None:
+        raise _CtrlC
+
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

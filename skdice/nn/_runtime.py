@@ -26,8 +26,6 @@ RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 # Between two fits, a process may evaluate on its own while the others wait.
 _TIMEOUT = timedelta(minutes=30)
-# The number of this process and how many there were, when it left its job.
-_left: tuple[int, int] | None = None
 
 
 def resolve_device(device: str) -> str:
@@ -61,13 +59,14 @@ def resolve_precision(precision: str, device: str) -> str:
     kind = torch.device(device).type
     if kind == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
-    return "bf16" if kind == "cpu" and _cpu_has_bf16() else "fp32"
-
-
-def _cpu_has_bf16() -> bool:
-    """Whether the CPU has instructions for bf16, as far as torch knows."""
     known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
-    return any(known.get(name, False) for name in ("amx_bf16", "avx512_bf16"))
+    has_bf16 = any(known.get(name, False) for name in ("amx_bf16", "avx512_bf16"))
+    return "bf16" if kind == "cpu" and has_bf16 else "fp32"
+
+
+def works_on(device: str) -> bool:
+    """Whether a device can hold CUDA graphs."""
+    return torch.device(device).type == "cuda" and torch.version.cuda is not None
 
 
 def autocast(precision: str, device: str) -> Any:
@@ -135,6 +134,18 @@ class LostProcessError(RuntimeError):
     """Another process of the job ended, or did not answer for long."""
 
 
+@contextmanager
+def _answered() -> Iterator[None]:
+    """Raise a LostProcessError if the other processes do not answer inside the block."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise LostProcessError(
+            "Another process of this job ended or does not answer; what it says is in its own "
+            "output. Start the job again."
+        ) from error
+
+
 @dataclass(frozen=True)
 class Ranks:
     """The processes that train one network together; ``device`` is where what is sent has to be."""
@@ -174,55 +185,30 @@ class Ranks:
         self.add_up([total])
         return total
 
-    def stack(self, tensor: Tensor) -> Tensor:
-        """Return the tensors of all processes, of shape (count, *shape)."""
-        stacked = tensor.new_zeros((self.count, *tensor.shape))
-        stacked[self.index] = tensor
-        self.add_up([stacked])
-        return stacked
-
-    def place(self, n_rows: int) -> tuple[slice, int]:
-        """Return where the rows of this process are among those of all, and how many these are."""
-        counts = self.stack(torch.tensor(n_rows))
-        stop = int(counts[: self.index + 1].sum())
-        return slice(stop - n_rows, stop), int(counts.sum())
-
-    def join(self, rows: Tensor, place: slice, n_rows: int) -> Tensor:
-        """Return the rows of all processes one after the other, from those at this one's place."""
+    def gather(self, value: Any) -> list[Any]:
+        """Return what each of the processes has; tensors have to lie on the CPU."""
         if self.count == 1:
-            return rows
-        joined = rows.new_zeros((n_rows, *rows.shape[1:]))
-        joined[place] = rows
-        self.add_up([joined])
-        return joined
+            return [value]
+        values = [None] * self.count
+        with _answered():
+            torch.distributed.all_gather_object(values, value)
+        return values
+
+    def join(self, rows: Tensor) -> Tensor:
+        """Return the rows of all processes one after the other."""
+        return rows if self.count == 1 else torch.cat(self.gather(rows.cpu())).to(rows.device)
 
     def compare(self, digests: Mapping[str, str]) -> None:
         """Raise a ValueError in all processes if digests differ from those of the first."""
-        own = np.array([int(value, 16) for value in digests.values()], dtype=np.uint64)
-        found = self.stack(torch.from_numpy(own.view(np.int64)))
-        for rank, differs in enumerate((found != found[0]).tolist()):
-            if any(differs):
-                names = ", ".join(name for name, is_other in zip(digests, differs) if is_other)
+        first, *others = self.gather(dict(digests))
+        for rank, found in enumerate(others, start=1):
+            if names := [name for name, value in found.items() if value != first[name]]:
                 raise ValueError(
                     f"The {self.count} processes of a job must fit the same rows with the same "
-                    f"parameters, but unlike process 0, process {rank} has other {names}. Give all "
-                    f"rows to every process; they share out the work by themselves."
+                    f"parameters, but unlike process 0, process {rank} has other "
+                    f"{', '.join(names)}. Give all rows to every process; they share out the work "
+                    f"by themselves."
                 )
-
-    @contextmanager
-    def left_on_error(self, *alike: type[BaseException]) -> Iterator[None]:
-        """Leave the job if the block raises an error, but for those that all raise alike."""
-        try:
-            yield
-        except alike:
-            raise
-        except BaseException:
-            global _left
-            # With NCCL it might wait for them; there the launcher ends them.
-            if self.count > 1 and torch.distributed.get_backend() == "gloo":
-                _left = (self.index, self.count)
-                torch.distributed.destroy_process_group()
-            raise
 
     def _send(self, tensors: Iterable[Tensor], collective: Callable[[Tensor], Any]) -> None:
         """Replace tensors by what comes of them, those of one type together."""
@@ -231,13 +217,8 @@ class Ranks:
             by_type.setdefault(tensor.dtype, []).append(tensor.detach())
         for group in by_type.values():
             flat = torch.cat([tensor.flatten() for tensor in group]).to(self.device)
-            try:
+            with _answered():
                 collective(flat)
-            except RuntimeError as error:
-                raise LostProcessError(
-                    "Another process of this job ended or does not answer; what it says is in its "
-                    "own output. Start the job again."
-                ) from error
             parts = flat.split([tensor.numel() for tensor in group])
             torch._foreach_copy_(group, [part.view(t.shape) for t, part in zip(group, parts)])
 
@@ -255,10 +236,6 @@ def current_ranks(device: str) -> Ranks:
     index, count = _job()
     if count == 1:
         return ALONE
-    if _left is not None:
-        raise RuntimeError(
-            "This process has left its job after an error in another fit. Start the job again."
-        )
     where = torch.device(device)
     if where.type == "cuda" and where.index is not None:
         raise ValueError(
@@ -289,7 +266,7 @@ def _job() -> tuple[int, int]:
     from joblib.parallel import get_active_backend
 
     is_worker = get_active_backend()[0].nesting_level
-    index, count = _left or (0, 1)
+    index, count = 0, 1
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         index, count = torch.distributed.get_rank(), torch.distributed.get_world_size()
     elif "RANK" in os.environ:

@@ -22,7 +22,7 @@ from skdice import (
 )
 from skdice._pretrained import loading
 from skdice.nn import Batcher, describe_encoder
-from skdice.nn._freezing import find_layers
+from skdice.nn._loading import find_layers
 from skdice.nn._modules import TokenModule
 from skdice.text._tokenizer import WordTokenizer
 

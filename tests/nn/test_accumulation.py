@@ -83,17 +83,6 @@ def test_replayed_batches_meet_the_same_dropout(name, n_batches):
 
 
 @each_loss
-@pytest.mark.parametrize("n_batches", [1, 3])
-def test_gradients_add_up(name, n_batches):
-    module, loss = make_module(), LOSSES[name]
-    batches = make_batches(n_batches)
-    once = run(module, loss, batches)[1]
-    accumulate_gradient(loss, batches, forward_of(module))
-    twice = run(module, loss, batches)[1]
-    torch.testing.assert_close(twice, [2 * gradient for gradient in once])
-
-
-@each_loss
 def test_number_of_forward_passes(name):
     module, batches = make_module(), make_batches(3)
     calls = []

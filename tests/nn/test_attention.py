@@ -91,19 +91,17 @@ def test_nothing_else_changes(tiny_models, tmp_path, family):
         torch.testing.assert_close(a, b, rtol=0, atol=0)
 
 
-def test_own_attention_is_left_alone(tiny_models):
-    """That of XLNet is not torch's fused kernel."""
-    transformer = TokenModule(tiny_models("xlnet"), N_CLASSES).transformer
+@pytest.mark.parametrize("family, is_fused", [("bert", True), ("xlnet", False)])
+def test_put_back_after_an_error(tiny_models, family, is_fused):
+    """That of XLNet is not torch's fused kernel, and is left alone."""
+    transformer = TokenModule(tiny_models(family), N_CLASSES).transformer
     before = transformer.config._attn_implementation
+    assert (before == "sdpa") is is_fused
     with own_attention(transformer):
-        assert transformer.config._attn_implementation == before != "sdpa"
-
-
-def test_put_back_after_an_error(tiny_bert):
-    transformer = TokenModule(tiny_bert, N_CLASSES).transformer
+        assert (transformer.config._attn_implementation != before) is is_fused
     with pytest.raises(KeyError), own_attention(transformer):
         raise KeyError
-    assert transformer.config._attn_implementation == "sdpa"
+    assert transformer.config._attn_implementation == before
 
 
 def test_in_a_fit(tiny_bert, attended, dropped):

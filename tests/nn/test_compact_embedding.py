@@ -84,11 +84,10 @@ def test_put_together_after_an_error():
     before = model.embedding.weight.detach().clone()
 
     def interrupted():
-        with compact_embedding(model, np.array(IDS)):
-            train(model, IDS)
-            raise KeyboardInterrupt
+        train(model, IDS)
+        raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), compact_embedding(model, np.array(IDS)):
         interrupted()
     assert model.embedding.weight.requires_grad
     assert not torch.equal(model.embedding.weight, before)

@@ -3,11 +3,10 @@
 Without a GPU a graph is a function that is called again. With one, it is a graph.
 """
 
-import warnings
-
 import numpy as np
 import pytest
 import torch
+from skorch.callbacks import Callback
 
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.datasets import make_tagging
@@ -63,9 +62,7 @@ def fit(case, model, **parameters):
     make, (X, y), own = FITS[case]
     fixed = {"max_epochs": 3, "lr": 3e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
     options = {**fixed, "precision": "fp32", "negative_ratio": None, "device": DEVICE}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return make(model, **{**options, **own, **parameters}).fit(X, y), X
+    return make(model, **{**options, **own, **parameters}).fit(X, y), X
 
 
 def scores(estimator, X):
@@ -76,7 +73,7 @@ def scores(estimator, X):
 
 @pytest.mark.parametrize("case", FITS)
 def test_a_fit_with_graphs_equals_one_without(case, quick_bert, request):
-    plain, X = fit(case, quick_bert, callbacks=[watcher()])
+    plain, X = fit(case, quick_bert, callbacks=[Callback()])
     replays = request.getfixturevalue("replays")
     graphed, X = fit(case, quick_bert)
     assert len(replays) >= 6
@@ -87,14 +84,12 @@ def test_a_fit_with_graphs_equals_one_without(case, quick_bert, request):
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"accumulate": 2, "batch_size": 4}, {"callbacks": "watcher"}, {"precision": "fp16"}],
-    ids=str,
+    [{"accumulate": 2, "batch_size": 4}, {"callbacks": [Callback()]}, {"precision": "fp16"}],
+    ids=["accumulation", "callbacks", "fp16"],
 )
 def test_what_no_graph_can_hold_is_left_out(parameters, quick_bert, replays):
     if parameters.get("precision") == "fp16" and DEVICE == "cpu":
         pytest.skip("fp16 is for GPUs")
-    if "callbacks" in parameters:
-        parameters = {"callbacks": [watcher()]}
     fit("tags, dice, crf", quick_bert, **parameters)
     assert replays == []
 
@@ -113,20 +108,8 @@ def test_a_step_that_cannot_be_captured_runs_as_it_is(quick_bert, replays, monke
 
     plain, X = fit("tags, ce", quick_bert)
     monkeypatch.setattr(_graphs, "capture", fails)
-    make, (X, y), own = FITS["tags, ce"]
     with pytest.warns(UserWarning, match="cannot be CUDA graphs.*stream is capturing$"):
-        tagger = make(
-            quick_bert,
-            max_epochs=3,
-            lr=3e-3,
-            batch_size=8,
-            random_state=0,
-            verbose=0,
-            precision="fp32",
-            negative_ratio=None,
-            device=DEVICE,
-            **own,
-        ).fit(X, y)
+        tagger, X = fit("tags, ce", quick_bert)
     np.testing.assert_allclose(scores(plain, X), scores(tagger, X), atol=CLOSE)
 
 
@@ -134,13 +117,7 @@ def test_choices_say_whether_steps_are_graphs(quick_bert, replays):
     tagger, _ = fit("tags, ce", quick_bert)
     row = tagger.choices_.set_index("parameter").loc["cuda_graphs"]
     assert row["value"]
-    tagger, _ = fit("tags, ce", quick_bert, callbacks=[watcher()])
+    tagger, _ = fit("tags, ce", quick_bert, callbacks=[Callback()])
     row = tagger.choices_.set_index("parameter").loc["cuda_graphs"]
     assert not row["value"]
     assert "callback" in row["why"]
-
-
-def watcher():
-    from skorch.callbacks import Callback
-
-    return Callback()

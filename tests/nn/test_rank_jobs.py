@@ -72,7 +72,6 @@ def test_accelerate_launch(rank, ranks):
     found = ranks[rank]["launched"]
     assert "ACCELERATE_MIXED_PRECISION" in found["accelerate"]
     assert found["initialized"] == (False, True)
-    assert found["state"] == (rank, 2)
 
 
 @pytest.mark.parametrize("name", EXACT)
@@ -155,20 +154,15 @@ def test_the_fitted_estimator_is_like_any_other(rank, ranks, directory):
         ("labels", "process 1 has other training data"),
         ("parameters", "process 1 has other parameters"),
         ("seed", "process 1 has other parameters"),
+        ("checkpoint", "process 1 has other saved state (checkpoint_dir must be one directory"),
         ("gradient", "The gradient is not finite in epoch 1, batch 2 of 3"),
     ],
 )
 def test_faults_are_raised_in_all_processes(rank, fault, message, ranks):
-    _, text = ranks[rank]["faults"][fault]
+    kind, text = ranks[rank]["faults"][fault]
+    assert kind in ("ValueError", "NotFiniteError")
     assert message in text
     assert ranks[rank]["faults"]["none"] is None, "the job goes on"
-
-
-@rank_0_and_1
-def test_checkpoints_that_not_all_see(rank, ranks):
-    kind, text = ranks[rank]["own_directories"]["error"]
-    assert kind == "ValueError"
-    assert "process 1 has other saved state (checkpoint_dir must be one directory" in text
 
 
 def test_a_killed_process_ends_the_job(ranks, directory):
@@ -187,14 +181,3 @@ def test_the_job_goes_on_where_it_was_killed(rank, ranks):
     resumed = ranks[rank]["resumed"]
     assert resumed["epochs"] == [3, 4]
     assert all(map(np.array_equal, resumed["again"], resumed["plain"]))
-
-
-def test_an_error_of_one_process_is_noticed_by_the_others(ranks):
-    assert ranks[1]["left"]["error"] == ("KeyError", "'of process 1'")
-    kind, text = ranks[0]["left"]["error"]
-    assert kind == "LostProcessError"
-    assert "With checkpoint_dir=... it would go on" in text
-    for rank in ranks:
-        kind, text = rank["left"]["next"]
-        assert kind == "RuntimeError"
-        assert "This process has left its job" in text

@@ -34,26 +34,19 @@ def not_flushing():
     torch.set_flush_denormal(False)
 
 
-@pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt])
-def test_seeded_restores_the_generator(error):
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+def test_generator_and_denormals_are_as_before_a_block(not_flushing, before, error):
+    torch.set_flush_denormal(before)
     state = torch.get_rng_state()
-    with pytest.raises(error) if error else contextlib.nullcontext(), seeded(0, "cpu"):
+    expected = pytest.raises(error) if error else contextlib.nullcontext()
+    with expected, seeded(0, "cpu"), denormals_flushed():
         torch.rand(5)
         assert not torch.equal(torch.get_rng_state(), state)
-        if error:
-            raise error
-    assert torch.equal(torch.get_rng_state(), state)
-
-
-@pytest.mark.parametrize("before", [False, True])
-@pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt])
-def test_denormals_are_flushed_inside_only(not_flushing, before, error):
-    torch.set_flush_denormal(before)
-
-    with pytest.raises(error) if error else contextlib.nullcontext(), denormals_flushed():
         assert flushes_denormals()
         if error:
             raise error
+    assert torch.equal(torch.get_rng_state(), state)
     assert flushes_denormals() is before
 
 
@@ -85,39 +78,26 @@ def test_device(monkeypatch, device, cuda, mps, expected):
 
 
 @pytest.mark.parametrize(
-    "precision, device, major, expected",
+    "precision, device, has, expected",
     [
-        ("auto", "cuda", 8, "bf16"),
-        ("auto", "cuda:1", 7, "fp16"),  # A T4 only emulates bf16.
-        ("auto", "mps", 8, "fp32"),
-        ("fp16", "cpu", 8, "fp16"),
-        ("bf16", "cuda", 7, "bf16"),
+        ("auto", "cuda", {"major": 8}, "bf16"),
+        ("auto", "cuda:1", {"major": 7}, "fp16"),  # A T4 only emulates bf16.
+        ("auto", "mps", {"major": 8}, "fp32"),
+        ("fp16", "cpu", {}, "fp16"),
+        ("bf16", "cuda", {"major": 7}, "bf16"),
+        ("auto", "cpu", {}, "fp32"),  # A CPU of another kind.
+        ("auto", "cpu", {"avx512_bf16": True, "amx_bf16": False}, "bf16"),
+        ("auto", "cpu", {"avx512_bf16": False, "amx_bf16": True}, "bf16"),
+        ("auto", "cpu", {"avx512_bf16": False, "avx512_f": True}, "fp32"),
     ],
 )
-def test_precision(monkeypatch, precision, device, major, expected):
-    gpu = SimpleNamespace(major=major)
+def test_precision_goes_by_what_the_device_has(monkeypatch, precision, device, has, expected):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: gpu)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(**has))
     monkeypatch.setattr(torch.cuda, "_check_bf16_tensor_supported", lambda device: True)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: has, raising=False)
     assert resolve_precision(precision, device) == expected
-
-
-@pytest.mark.parametrize(
-    "capabilities, expected",
-    [
-        ({}, "fp32"),  # A CPU of another kind.
-        ({"avx512_bf16": True, "amx_bf16": False}, "bf16"),
-        ({"avx512_bf16": False, "amx_bf16": True}, "bf16"),
-        ({"avx512_bf16": False, "amx_bf16": False, "avx512_f": True}, "fp32"),
-        (None, "fp32"),  # A torch that does not say.
-    ],
-)
-def test_auto_precision_goes_by_what_the_cpu_has(monkeypatch, capabilities, expected):
-    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
-    if capabilities is not None:
-        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
-    assert resolve_precision("auto", "cpu") == expected
 
 
 @pytest.mark.parametrize("frozen", [None, 1])
