@@ -42,6 +42,7 @@ FOREIGN = {
     "_asdict",
     "_fields",
     "_foreach_copy_",
+    "_foreach_zero_",
     "_attn_implementation",
     "_set_training",
 }

@@ -49,8 +49,8 @@ def read_doccano(
     ------
     ValueError
         If the file is not such an export, a span does not lie in its text, a text has several
-        labels but `multilabel` is False, or no text is annotated. Errors name the file, line and
-        row (from 0).
+        labels but `multilabel` is False, or no text is annotated. Errors name the file and the row
+        (from 0).
 
     Examples
     --------

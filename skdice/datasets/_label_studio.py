@@ -38,9 +38,8 @@ def read_label_studio(
         What to read: entities of texts (``<Labels>`` on a ``<Text>``), labels of texts
         (``<Choices>``) or labels of pairs of texts (``<Choices>``).
     text : str or sequence of two str, default=None
-        Where the data of a task has the text, or both texts of a pair. None means, for a text, the
-        name of the ``<Text>`` tag if the data has such a key, else ``"text"``, else the only string
-        in the data; for a pair, the only two strings. The first annotated task decides.
+        Where the data of a task has the text, or both texts of a pair. None means ``"text"``, for
+        pairs ``("text1", "text2")``.
     from_name : str, default=None
         Name of the ``<Labels>`` or ``<Choices>`` tag to read. None means all for entities, and for
         labels the only one that there is.
@@ -58,9 +57,9 @@ def read_label_studio(
     Raises
     ------
     ValueError
-        If the file is not such an export, a span does not lie in its text, the text or the tag
-        cannot be told, a task has several labels but `multilabel` is False, or no task is
-        annotated. Errors name the file, line, row (from 0) and task.
+        If the file is not such an export, the data has no such text, a span does not lie in its
+        text, the tag cannot be told, a task has several labels but `multilabel` is False, or no
+        task is annotated. Errors name the file, row (from 0) and task.
     """
     rows = Annotated("read_label_studio", path, task, multilabel, tasks=_TASKS)
     keys = _check_text_keys("read_label_studio", task, text)
@@ -74,7 +73,6 @@ def read_label_studio(
         results = _choose_results(place, annotations, row, rows)
         if results is None:
             continue
-        keys = keys or _find_text_keys(place, task, kind, data, results)
         texts = [get_field(f"{place}, the data", data, key, str) for key in keys]
         other_texts = {*data} - {keys[0]}
         found: list[Any] = []
@@ -116,13 +114,15 @@ def read_label_studio(
 
 
 def _check_text_keys(owner: str, task: str, text: str | Sequence[str] | None) -> list[str]:
-    """Return the keys of the text, or of both texts of a pair; empty if they are not given."""
+    """Return the keys of the text, or of both texts of a pair."""
     keys: list[Any] = list(text) if isinstance(text, list | tuple) else [text]
     are_names = all(isinstance(key, str) and key for key in keys)
     if text is not None and not (are_names and len({*keys}) == len(keys) == 1 + (task == "pairs")):
         allowed = "two different str" if task == "pairs" else "a str"
         raise not_allowed(owner, "text", f"{allowed} for task={task!r}, or None", text)
-    return [] if text is None else keys
+    if text is None:
+        return ["text1", "text2"] if task == "pairs" else ["text"]
+    return keys
 
 
 def _choose_results(
@@ -144,24 +144,6 @@ def _choose_results(
     rows.leave_out("annotations besides the one read of their task", row, len(done) - 1)
     *_, where, results = max(done)
     return [(f"{where}, result {i}", result) for i, result in enumerate(results)]
-
-
-def _find_text_keys(
-    place: str, task: str, kind: str, data: dict[str, Any], results: Sequence[tuple[str, Any]]
-) -> list[str]:
-    strings = [key for key, value in data.items() if type(value) is str]
-    if task == "pairs" and len(strings) == 2:
-        return strings
-    if task != "pairs":
-        named = [r.get("to_name") for _, r in results if type(r) is dict and r.get("type") == kind]
-        for key in (*named[:1], "text", *(strings if len(strings) == 1 else [])):
-            if key in strings:
-                return [str(key)]
-    example = "('text1', 'text2')" if task == "pairs" else repr((strings or ["text"])[0])
-    raise ValueError(
-        f"{place}: cannot tell which of the data to read. Its strings are {strings}. Say it, such "
-        f"as in read_label_studio(path, task={task!r}, text={example})."
-    )
 
 
 def write_label_studio(
@@ -220,7 +202,6 @@ def write_label_studio(
         if not isinstance(value, str | None) or value == "" or (value is None and name[0] == "f"):
             raise not_allowed("write_label_studio", name, "a str that is not empty", value)
     keys = _check_text_keys("write_label_studio", task, text)
-    keys = keys or (["text1", "text2"] if task == "pairs" else ["text"])
     X, y = check_annotated(X, y, task)
     if task == "entities":
         lengths = {len(span) for row in y for span in row}

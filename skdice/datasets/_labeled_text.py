@@ -36,8 +36,8 @@ def read_labeled_text(
     path : str or path-like
         The file, plain or compressed (``.gz``, ``.xz``).
     text, label : str, int or None, default=None
-        The columns of the text and of the label: names in the header of the file, or numbers of
-        columns in a file without a header. Negative numbers count from the last column.
+        The columns of the text and of the label: names in the header of the file, or numbers, which
+        alone say that the file has no header. Negative numbers count from the last column.
 
         None guesses. The first line is a header if it has a known name: ``text``, ``sentence``,
         ``tweet``, ``message`` or ``review`` for the text, ``label``, ``class``, ``category`` or
@@ -103,13 +103,6 @@ def _check_parameters(columns: dict[str, Any], separator: Any) -> None:
     for name, column in columns.items():
         if not isinstance(column, str | Integral | None) or isinstance(column, bool):
             raise not_allowed(owner, name, "a str, an int or None", column)
-    kinds = {isinstance(column, str) for column in columns.values() if column is not None}
-    if len(kinds) > 1:
-        text, label = columns.values()
-        raise ValueError(
-            f"The 'text' and 'label' parameters of {owner} must both be names (of a file with a "
-            f"header) or both be numbers (without one). Got {text=} and {label=} instead."
-        )
     is_character = isinstance(separator, str) and len(separator) == 1 and separator not in '"\r\n'
     if separator is not None and not is_character:
         allowed = "one character, no quote or line end, or None"

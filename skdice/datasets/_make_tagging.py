@@ -50,8 +50,8 @@ def make_tagging(
     ambiguity : float, default=0.2
         Share of the names that also occur outside of entities.
     nested : bool, default=False
-        Whether most longer names have another name inside, and y has spans in place of tags: "North
-        Kelford" is named after a place, "Kelford Holdings" after one, too.
+        Whether most longer names have another name inside, as "North Kelford" and "Kelford
+        Holdings" have the place "Kelford", and y has spans in place of tags.
     random_state : int, RandomState, Generator or None, default=None
 
     Returns

@@ -51,12 +51,11 @@ def read_text(path: FilePath, *, encoding: str = "utf-8", n_bytes: int = -1) -> 
         with open_bytes(path) as file:
             data = file.read(n_bytes)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        if is_plain(path):
+        suffix = Path(path).suffix[1:].lower()
+        if suffix not in ("gz", "xz"):
             raise
-        raise ValueError(
-            f"{path}: the suffix says {Path(path).suffix[1:].lower()}, but the file cannot be "
-            f"decompressed ({error})."
-        ) from error
+        problem = f"the suffix says {suffix}, but the file cannot be decompressed ({error})."
+        raise ValueError(f"{path}: {problem}") from error
     is_whole = len(data) != n_bytes
     return _decode(path, data, encoding, "strict" if is_whole else "ignore").removeprefix("\ufeff")
 
@@ -70,11 +69,6 @@ def open_bytes(path: FilePath) -> Any:
         raise FileNotFoundError(f"There is no file {path} (working directory: {Path.cwd()}).")
     open_file: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix.lower(), open)
     return open_file(path, "rb")
-
-
-def is_plain(path: FilePath) -> bool:
-    """Whether the suffix of a file names no compression."""
-    return Path(path).suffix.lower() not in (".gz", ".xz")
 
 
 def read_lines(path: FilePath, *, encoding: str = "utf-8") -> list[str]:

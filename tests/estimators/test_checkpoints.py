@@ -210,18 +210,6 @@ def test_other_callbacks_are_another_fit(one, other, tiny_bert):
     assert digest_with(None) == digest_with([])
 
 
-def test_a_fit_without_the_callback_is_not_that_with_it(tiny_bert, tmp_path):
-    tagger, X, y = make("tagger", tiny_bert, max_epochs=4)
-    kept = clone(tagger).set_params(checkpoint_dir=tmp_path)
-    stopped = clone(kept).set_params(callbacks=[stop_early(2)]).fit(X, y)
-    assert len(stopped.history_) == 3
-    assert_same_fit(kept.fit(X, y), tagger.fit(X, y))
-    grid = {"callbacks__EarlyStopping__patience": [2, 3]}
-    search = GridSearchCV(stopped, grid, cv=[(range(8), range(8, 12))], refit=False).fit(X, y)
-    # Each candidate has a fit of its own, beside the two above.
-    assert len(list(tmp_path.iterdir())) == 2 + len(search.cv_results_["params"])
-
-
 def test_a_callback_that_cannot_be_told_from_others(tiny_bert, tmp_path):
     tagger, X, y = make("tagger", tiny_bert, max_epochs=1)
     tagger.set_params(callbacks=[Shrink(0.5, lock=threading.Lock())]).fit(X, y)

@@ -1,14 +1,11 @@
 """Rows in containers of other libraries are rows like any others: what has to_list or to_pandas."""
 
-import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
-from sklearn.pipeline import make_pipeline
 
 from skdice import (
     DicePairClassifier,
@@ -152,7 +149,7 @@ def score_tags(estimator, X, y):
 
 USES = {
     fit: TASKS,
-    validate: [words, pairs],
+    validate: [words],
     compare_and_decide: [words, questions],
     search_in_folds: [words],
     score_tags: [words],
@@ -220,16 +217,3 @@ def test_labels(made, expected, tiny_bert):
     fitted = DiceTextClassifier(tiny_bert, **FAST).fit(["a", "b", "c"], made)
     assert fitted.classes_.tolist() == sorted(set(expected))
     assert fitted.score(["a", "b", "c"], made) == fitted.score(["a", "b", "c"], expected)
-
-
-def test_tables_that_transformers_put_out(tiny_bert):
-    X, y = easy_pairs(12)
-    frame = pl.DataFrame({"two": [b for _, b in X], "id": range(12), "one": [a for a, _ in X]})
-    select = make_column_transformer(
-        ("passthrough", ["one", "two"]), verbose_feature_names_out=False
-    )
-    classifier = DicePairClassifier(tiny_bert, **FAST)
-    expected = clone(classifier).fit(X, y).predict_proba(X)
-    pipeline = make_pipeline(select, classifier).set_output(transform="polars").fit(frame, y)
-    assert pipeline[-1].feature_names_in_.tolist() == ["one", "two"]
-    np.testing.assert_array_equal(pipeline.predict_proba(frame), expected)

@@ -24,7 +24,6 @@ from skdice._pretrained import loading
 from skdice.nn import Batcher, describe_encoder
 from skdice.nn._loading import find_layers
 from skdice.nn._modules import TokenModule
-from skdice.text._tokenizer import WordTokenizer
 
 from ..corpora import easy_corpus
 from ..spies import encoded_rows
@@ -361,16 +360,6 @@ def span_logits(extractor, family, question, context):
     logits = {(a, b): float(start[a] + end[b]) for a in pieces for b in pieces if a <= b}
     is_null = inputs["input_ids"][0] == tokenizer.cls_token_id
     return logits, float((start + end)[is_null]), offsets
-
-
-@pytest.mark.parametrize("name", ["bert", "xlnet"])
-def test_directory_without_a_vocabulary(tiny_models, name, tmp_path):
-    """transformers makes up a tokenizer that knows the special tokens only."""
-    shutil.copytree(tiny_models(name), tmp_path, dirs_exist_ok=True)
-    for file in ("tokenizer.json", "vocab.txt"):
-        Path(tmp_path, file).unlink(missing_ok=True)
-    with pytest.raises(ValueError, match="has no pieces but the special tokens"):
-        WordTokenizer(str(tmp_path))
 
 
 def test_every_tiny_model_is_tested():

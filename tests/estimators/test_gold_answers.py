@@ -193,12 +193,3 @@ class TestExtractor:
         assert record[0].filename == __file__
         assert wrong.n_misaligned_ == 2
         np.testing.assert_array_equal(wrong.no_answer_score(self.X), right.no_answer_score(self.X))
-
-    def test_skip(self, tiny_bert):
-        with pytest.warns(UserWarning, match="2 left out, 1 question without another"):
-            wrong = self.fit(tiny_bert, self.WRONG, "skip")
-        assert wrong.n_misaligned_ == 2
-        right = self.fit(tiny_bert, self.RIGHT, "skip", rows=[0, 2, 3])
-        np.testing.assert_allclose(
-            wrong.no_answer_score(self.X), right.no_answer_score(self.X), atol=1e-5
-        )

@@ -1,6 +1,5 @@
 """Work that fits share: it changes how often things are computed, not what comes out."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -64,12 +63,3 @@ def test_cut_texts_are_said_once(tiny_bert):
     assert len(cut) == 1
     with pytest.warns(TruncationWarning, match=r"of 12 texts are longer.*: rows? [\d, .]+$"):
         DiceTextClassifier(tiny_bert, **fast).fit(X, y)
-
-
-def test_an_estimator_fitted_inside_works_and_pickles_outside(tiny_bert):
-    tagger, X, y = make("tagger", tiny_bert, n_frozen_layers=1)
-    with reuse_work():
-        tagger.fit(X, y)
-        inside = scores(tagger, X)
-    again = pickle.loads(pickle.dumps(tagger))
-    np.testing.assert_allclose(scores(again, X), inside, atol=1e-5)

@@ -116,18 +116,6 @@ TEXTS = ["john met mary", "rome is old", "peter saw anna", "paris is large"] * 4
 LABELS = ["person", "city", "person", "city"] * 4
 
 
-def test_texts(quick_bert, seen):
-    classifier = DiceTextClassifier(quick_bert, max_epochs=3, **PARAMETERS)
-    classifier.fit(TEXTS, LABELS, unlabeled=pd.Series(["anna met peter", "oslo is new"]))
-    teacher = clone(classifier).set_params(n_members=3).fit(TEXTS, LABELS)
-    p = teacher.predict_proba(["anna met peter", "oslo is new"])
-    taught = seen[1]
-    assert ((p > 0.03) & (p < 0.97)).all()
-    assert taught.X[-4:] == [("anna met peter",), ("oslo is new",)] * 2
-    assert taught.y.values[-4:].tolist() == np.repeat(teacher.classes_, 2).tolist()
-    np.testing.assert_allclose(taught.weight[-4:], p.T.ravel(), rtol=1e-5)
-
-
 def test_a_rare_class_stays_as_frequent_as_it_is_probable(quick_bert, seen):
     """Rows that are never most probably of it count for it as well."""
     labels = (["person"] + ["city"] * 7) * 2
@@ -138,18 +126,6 @@ def test_a_rare_class_stays_as_frequent_as_it_is_probable(quick_bert, seen):
     share = taught[1][taught[0] == "person"].sum() / taught[1].sum()
     assert share == pytest.approx(teacher.predict_proba(TEXTS)[:, 1].mean(), rel=1e-4)
     assert share > 0.03
-
-
-def test_several_labels(quick_bert, seen):
-    y = pd.DataFrame({"person": [1, 0] * 8, "city": [0, 1] * 8})
-    classifier = DiceTextClassifier(quick_bert, max_epochs=3, **PARAMETERS)
-    classifier.fit(TEXTS, y, unlabeled=["anna met peter"])
-    p = clone(classifier).set_params(n_members=3).fit(TEXTS, y).predict_proba(["anna met peter"])
-    taught = seen[1]
-    assert taught.y.values.shape == (33, 2)
-    assert taught.y.names.tolist() == ["person", "city"]
-    assert taught.y.values[-1].tolist() == (p[0] > 0.5).astype(int).tolist()
-    assert taught.weight[-1] == pytest.approx(np.maximum(p, 1 - p).min(), rel=1e-5)
 
 
 def test_pairs_of_a_table(quick_bert, seen):

@@ -135,13 +135,6 @@ class TestForms:
             np.testing.assert_array_equal(numbers(extractor, X), expected)
             assert extractor.n_misaligned_ == 0
 
-    @pytest.mark.parametrize("start, is_same", [(0, True), (8, False)])
-    def test_a_str_is_its_first_occurrence(self, tiny_bert, start, is_same):
-        X = [("city ?", "oslo in oslo")] * 4
-        text = make(tiny_bert).fit(X, ["oslo"] * 4)
-        dicts = make(tiny_bert).fit(X, [{"text": ["oslo"], "answer_start": [start]}] * 4)
-        assert np.array_equal(numbers(dicts, X), numbers(text, X)) == is_same
-
     def test_names_of_columns(self, tiny_bert):
         X, y = easy_questions(8)
         table = pd.DataFrame(X, columns=["question", "context"]).assign(id=range(8))
@@ -304,14 +297,6 @@ class TestNullThreshold:
         assert got == pytest.approx(max(by_threshold.values()))
         best = [t for t, score in by_threshold.items() if score > max(by_threshold.values()) - 1e-9]
         assert abs(better.null_threshold_) == pytest.approx(min(map(abs, best)))
-
-
-@pytest.mark.parametrize("threshold", [np.nan, [0.0], None, "auto", True])
-def test_a_null_threshold_is_a_number(tiny_bert, threshold):
-    extractor = DiceSpanExtractor(tiny_bert, max_epochs=1, verbose=0).fit(*easy_questions(4))
-    with pytest.raises(ValueError, match=r"'null_threshold_' .* must be a float"):
-        extractor.null_threshold_ = threshold
-    extractor.null_threshold_ = np.inf
 
 
 def scores_by_threshold(extractor, X, y, metric=squad_f1_score):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from skdice import DiceTokenTagger
-from skdice.losses import DiceLoss, SelfAdjustingDiceLoss
+from skdice.losses import DiceLoss
 
 from ..corpora import LEARNING, easy_corpus
 
@@ -186,11 +186,3 @@ class TestTraining:
             tiny_bert, loss=DiceLoss(background=None), **{**FAST, "max_epochs": 1}
         ).fit(*corpus)
         assert kept.net_.criterion_.background is None
-
-    def test_loss_object_is_not_changed(self, tiny_bert, corpus):
-        loss = SelfAdjustingDiceLoss()
-        tagger = DiceTokenTagger(
-            tiny_bert, loss=loss, class_weight="balanced", **{**FAST, "max_epochs": 1}
-        ).fit(*corpus)
-        assert loss.get_params() == SelfAdjustingDiceLoss().get_params()
-        assert tagger.net_.criterion_ is not loss

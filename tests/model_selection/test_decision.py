@@ -256,7 +256,7 @@ class TestLabels:
         assert loaded.predict(X).tolist() == tuned.predict(X).tolist()
 
     def test_answers(self, tiny_bert):
-        X, y = make_questions(15, ratio=18, unanswerable_share=0.4, random_state=0)
+        X, y = make_questions(15, ratio=24, unanswerable_share=0.4, random_state=0)
         extractor = fit(DiceSpanExtractor, tiny_bert, (X, y), loss="ce", lr=5e-3)
         scores = extractor.no_answer_score(X)
         n_actual = sum(bool(row["text"]) for row in y)

@@ -108,7 +108,7 @@ def test_classes_of_one_row(tiny_bert):
 
 
 def test_contexts_stay_together(tiny_bert, monkeypatch):
-    X, y = make_questions(24, ratio=18, unanswerable_share=0.4, random_state=0)
+    X, y = make_questions(24, ratio=24, unanswerable_share=0.4, random_state=0)
     contexts = [f"{i % 6} {context}" for i, context in enumerate(X["context"])]
     rows = list(zip(X["question"], contexts, strict=True))
     y = [answer["text"][:1] for answer in y]
