@@ -319,8 +319,11 @@ def check_settings(settings: Settings) -> None:
     for name, value in given.items():
         if name not in usable:
             takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
+            first = ""
+            if loss in ("auto", "cv"):
+                first = f"Set loss={takers[0]!r}, or another one that has {name}. "
             raise ValueError(
-                f"{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
+                f"{first}{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
                 f"{list_some(takers)}. To search over several losses, give each its own grid: "
                 f"[{{'loss': [{loss!r}]}}, {{'loss': [{takers[0]!r}], {name!r}: [{value!r}]}}]."
             )
