@@ -14,7 +14,7 @@ import numpy as np
 
 from ._parameters import relevant_parameters
 
-# Hexadecimal digits: processes compare digests as numbers of 64 bits.
+# Hexadecimal digits of a digest.
 _LENGTH = 16
 # Lists of these types have the same text in every process.
 _SCALARS = frozenset({str, int, float, bool, NoneType})

@@ -20,7 +20,7 @@ from ..io import (
     installed_versions,
     onnx_network,
 )
-from ..losses import CrossEntropyLoss, Loss
+from ..losses import CrossEntropyLoss, FocalLoss, Loss, WeightedCrossEntropyLoss
 from ..nn import (
     Batcher,
     Draw,
@@ -50,6 +50,8 @@ from ._initial_weights import InitialWeights, regress_pairs
 from ._settings import Settings, learned_with
 from .auto import Choice, capped
 
+# Losses that are a mean over items.
+_MEANS = (CrossEntropyLoss, WeightedCrossEntropyLoss, FocalLoss)
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 _HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
 MODULES: dict[str, type[TextModule]] = {
@@ -202,7 +204,7 @@ def train_member(
             score = task.validator(plan.valid, reader)
             validate = partial(score, logits_of(task, net, reader, settings))
         lowest = None
-        if plan.must_learn and type(criterion) is CrossEntropyLoss:
+        if plan.must_learn:
             lowest = loss_of_constant(plan.sampled, criterion, task.head.n_outputs)
         try:
             train(
@@ -404,26 +406,32 @@ def history_of(nets: Sequence[TextNet]) -> pd.DataFrame:
     return mean
 
 
-def loss_of_constant(
-    sampled: SampledTrainingSet, loss: CrossEntropyLoss, n_classes: int
-) -> float | None:
-    """Return the cross-entropy of the same probabilities for all items, the shares of the labels.
+def loss_of_constant(sampled: SampledTrainingSet, loss: Any, n_classes: int) -> float | None:
+    """Return the least loss of logits that are the same for all items.
 
-    It is None for items with several labels.
+    It is None for set losses, whose value is not a mean, and for items with several labels.
     """
     dataset = sampled.training_set.dataset
     target = dataset.target
-    if target is None or target.ndim > 1:
+    if target is None or target.ndim > 1 or type(loss) not in _MEANS:
         return None
     share = np.ones(dataset.n_texts) if sampled.draw is None else sampled.draw.share
     weight = np.repeat(dataset.text_weight * share, np.diff(dataset.item_offsets))
     if sampled.weight is not None:
         weight = weight * sampled.weight
-    total: np.ndarray = np.bincount(target, weight, n_classes)
-    if loss.class_weight is not None:
-        total = total * np.asarray(loss.class_weight)
-    of_class = total[total > 0] / total.sum()
-    return float(-(of_class @ np.log(of_class)) * total.sum() / weight.sum())
+    of_class = np.bincount(target, weight, n_classes)
+    classes, total = torch.arange(len(of_class)), torch.from_numpy(of_class)
+    logits = torch.zeros(len(of_class), dtype=torch.float64, requires_grad=True)
+    search = torch.optim.LBFGS([logits], max_iter=100, line_search_fn="strong_wolfe")
+
+    def value() -> torch.Tensor:
+        search.zero_grad()
+        found: torch.Tensor = loss(logits.expand(len(classes), -1), classes, total)
+        found.backward()
+        return found
+
+    search.step(value)
+    return float(value())
 
 
 def _find_checkpoint(

@@ -7,7 +7,7 @@ from ._adapters import (
     make_config,
 )
 from ._batching import Batch, Batcher, Draw, StepSampler, to_device
-from ._callbacks import check_callbacks, digests_of_trainers, named_callbacks
+from ._callbacks import FitProgress, check_callbacks, digests_of_trainers, named_callbacks
 from ._chain import TagChain
 from ._loading import Encoder, describe_encoder
 from ._modules import (
@@ -22,7 +22,6 @@ from ._modules import (
     TokenModule,
 )
 from ._net import NotFiniteError, TextNet
-from ._progress import FitProgress
 from ._runtime import (
     PRECISIONS,
     RUNTIMES,

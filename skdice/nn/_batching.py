@@ -247,6 +247,7 @@ class StepSampler:
             yield [self._prepared(batch) for batch in step]
 
     def _prepared(self, batch: Batch) -> Batch:
+        """Weigh the items of a batch, and add what its chain and CUDA graphs need."""
         if self._weight is not None:
             weight = self._weight[batch["item"]]
             if "weight" in batch:

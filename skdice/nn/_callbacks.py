@@ -1,5 +1,6 @@
-"""Which callbacks of skorch a fit takes, and which of them may change what is learned."""
+"""Callbacks: which of skorch's a fit takes, which may change it, and our own that shows it."""
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from skorch.callbacks import (
     TrainEndCheckpoint,
     WandbLogger,
 )
+from tqdm import tqdm
 
 from .._digest import digest
 
@@ -106,3 +108,43 @@ def digests_of_trainers(callbacks: Any) -> list[str]:
                 f"so: only_watches = True. Else name that attribute with a final '_'."
             ) from error
     return digests
+
+
+class FitProgress(Callback):
+    """Show epoch, loss and task metric on the standard error stream.
+
+    In a terminal that is one tqdm bar over all optimiser steps. Elsewhere (log files, notebooks,
+    which keep it when they are exported) it is a line an epoch.
+    """
+
+    def __init__(self, description: str, metric: str) -> None:
+        self.description = description
+        self.metric = metric
+
+    def on_train_begin(self, net: Any, X: Any = None, **kwargs: Any) -> None:
+        self.bar_ = tqdm(
+            total=len(X) * net.max_epochs,
+            # Epochs that an earlier process trained count as done.
+            initial=len(X) * len(net.rows_of_run),
+            desc=self.description,
+            unit="step",
+            disable=not sys.stderr.isatty(),
+        )
+
+    def on_batch_end(self, net: Any, **kwargs: Any) -> None:
+        self.bar_.update()
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        row = net.history[-1]
+        shown = {"epoch": f"{row['epoch']}/{net.max_epochs}", "loss": f"{row['train_loss']:.4f}"}
+        if "valid_score" in row:
+            shown[self.metric] = f"{row['valid_score']:.4f}"
+        self.bar_.set_postfix(shown)
+        if self.bar_.disable:
+            facts = ", ".join(f"{name} {value}" for name, value in shown.items())
+            sys.stderr.write(f"{self.description}: {facts} ({row['dur']:.1f} s)\n")
+            sys.stderr.flush()
+
+    def on_train_end(self, net: Any, **kwargs: Any) -> None:
+        self.bar_.close()
+        del self.bar_

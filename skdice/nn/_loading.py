@@ -189,16 +189,14 @@ def freeze(transformer: Any, n_layers: int, head: set[nn.Parameter]) -> list[nn.
 def find_layers(transformer: Any) -> nn.ModuleList:
     """Return the encoder layers, in order; a ValueError if there is no one list of them."""
     n_layers = getattr(transformer.config, "num_hidden_layers", None)
-    reason = "were not found"
     for parent in transformer.modules():
         lists = [part for part in parent.children() if isinstance(part, nn.ModuleList)]
         found = [part for part in lists if len(part) == n_layers]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            reason = "lie in parts in several lists"
+        if len(found) > 1:
             break
+        if found:
+            return found[0]
     raise ValueError(
-        f"The 'n_frozen_layers' parameter must be None for {type(transformer).__name__}: its "
-        f"layers {reason}."
+        f"The 'n_frozen_layers' parameter must be None for {type(transformer).__name__}: it has no "
+        f"one list of all its layers."
     )

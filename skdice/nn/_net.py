@@ -19,6 +19,7 @@ import copy
 import math
 import numbers
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -31,19 +32,21 @@ from skorch import NeuralNet
 from skorch.callbacks import EpochTimer
 from skorch.utils import TeeGenerator
 from torch import Tensor
+from tqdm import tqdm
 
 from ..losses import Loss, SumsMemory
 from ._accumulation import accumulate_gradient, sums_of
 from ._batching import Batch, Batcher, StepSampler, to_device
-from ._callbacks import named_callbacks
+from ._callbacks import FitProgress, named_callbacks
 from ._graphs import StepGraphs, pad_prepared
 from ._modules import module_inputs
-from ._progress import FitProgress, with_progress
 from ._runtime import ALONE, autocast
 from ._speedups import compact_embedding, own_attention
 
 # On a GPU, which works while the CPU prepares what is next, asking it for a number makes both wait.
 _STEPS_BETWEEN_LOOKS = 32
+# Before the bar of a prediction.
+_BAR_SECONDS = 5.0
 
 
 class NotFiniteError(ValueError):
@@ -360,17 +363,25 @@ class TextNet(NeuralNet):
         logits = torch.zeros((batcher.dataset.n_items, self.module_.n_outputs), device=device)
         is_on_gpu = torch.device(device).type == "cuda"
         batcher = replace(batcher, device=device)
+        bar = tqdm(
+            total=int(batcher.lengths[windows].sum()),
+            desc="predict",
+            unit="piece",
+            unit_scale=True,
+            delay=_BAR_SECONDS,
+            leave=False,
+            disable=not (verbose and self.ranks_.is_first and sys.stderr.isatty()),
+        )
         attention = own_attention(self.module_) if is_on_gpu else nullcontext()
-        with torch.inference_mode(), autocast(self.predict_precision, self.device), attention:
-            batches: Iterable[tuple[np.ndarray, Batch]] = batcher.by_length(windows)
-            if verbose and self.ranks_.is_first:
-                batches = with_progress(batches, batcher.lengths, windows)
-            for _, batch in batches:
+        precision = autocast(self.predict_precision, self.device)
+        with bar, torch.inference_mode(), precision, attention:
+            for part, batch in batcher.by_length(windows):
                 if network is None:
                     batch = self.send(batch)
                     logits[batch["item"]] = self.module_(**module_inputs(batch))
                 else:
                     logits[batch["item"]] = torch.from_numpy(network(batch))
+                bar.update(int(batcher.lengths[part].sum()))
         logits = logits.cpu()
         self.ranks_.add_up([logits])
         return logits.numpy()

@@ -1,6 +1,7 @@
 """A run of training: how it is judged and stopped, and the state that it goes on from."""
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -87,7 +88,13 @@ def train(
         losses = net.history[:, "train_loss"]
         has_waited = stopping is not None and stopping.misses_ == patience
         if must_learn and (has_waited or len(losses) == net.max_epochs):
-            _check_learned(losses[-1], run.first_losses, loss_of_constant)
+            first, last = torch.stack(run.first_losses).mean().item(), losses[-1]
+            limit = min(_FALLEN * first, math.inf if loss_of_constant is None else loss_of_constant)
+            if last > limit:
+                raise NotLearningError(
+                    f"The training loss is {last:.4f} in the last epoch; it was {first:.4f} in the "
+                    f"first steps, and what has learned something is below {limit:.4f}."
+                )
     except LostProcessError as lost:
         how_to_go_on = "With checkpoint_dir=... it would go on from the last finished epoch."
         if checkpoint is not None:
@@ -98,17 +105,6 @@ def train(
         net.callbacks_ = callbacks
         finished = sum("dur" in row for row in net.history)
         net.best_epoch_ = finished if stopping is None else stopping.best_epoch_
-
-
-def _check_learned(last: float, first_losses: list[Tensor], constant: float | None) -> None:
-    """Raise a NotLearningError if the loss of the last epoch is about as at the beginning."""
-    first = torch.stack(first_losses).mean().item()
-    if last > _FALLEN * first or (constant is not None and last > constant):
-        without = "" if constant is None else f", and {constant:.4f} without texts"
-        raise NotLearningError(
-            f"The training loss is {last:.4f} in the last epoch; it was {first:.4f} in the "
-            f"first steps{without}."
-        )
 
 
 class _Run(Callback):

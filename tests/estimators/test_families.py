@@ -52,8 +52,7 @@ GPT |= {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
 T5 = {"vocab_size": N_PIECES, "d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": N_LAYERS}
 T5 |= {"num_heads": 2, "eos_token_id": 3}
 FUNNEL = {"vocab_size": N_PIECES, "d_model": 16, "n_head": 2, "d_head": 8, "d_inner": 24}
-LAYERS_IN_PARTS = "its layers lie in parts in several lists"
-NO_LAYERS = "its layers were not found"
+NO_LAYERS = "it has no one list of all its layers"
 
 
 class Family(NamedTuple):
@@ -102,7 +101,7 @@ FAMILIES = {
         masks_padding=False,
         cannot_freeze=NO_LAYERS,
     ),
-    "XLM": Family(lambda: tr.XLMConfig(**XLM), cannot_freeze=LAYERS_IN_PARTS),
+    "XLM": Family(lambda: tr.XLMConfig(**XLM), cannot_freeze=NO_LAYERS),
     # The first layer hands the relative positions on to the others.
     "T5": Family(lambda: tr.T5Config(**T5), limit=None),
     "GPT-2": Family(lambda: tr.GPT2Config(**GPT)),

@@ -29,16 +29,20 @@ def begins_again(classifier, X, y):
 
 
 @pytest.mark.parametrize("loss", ["ce", "dice"])
-@pytest.mark.parametrize("n_rows, n_epochs, share", [(64, 10, 0.35), (64, 10, 0.0), (256, 6, 0.2)])
-def test_noisy_labels(loss, n_rows, n_epochs, share, quick_bert, constants):
+@pytest.mark.parametrize(
+    "n_rows, n_epochs, share",
+    [(64, 6, 0.0), (64, 12, 0.2), (64, 12, 0.35), (256, 6, 0.35), (256, 6, 0.5)],
+)
+def test_what_has_found_the_classes_is_kept(loss, n_rows, n_epochs, share, quick_bert, constants):
     """However late the loss falls, and however little below that of the shares."""
     constants(lr=1e-3, lowest_lr=1e-3, highest_lr=1e-3)
     X, y = easy_texts(n_rows)
     classifier = DiceTextClassifier(quick_bert, loss=loss, max_epochs=n_epochs, **FAST)
     assert not begins_again(classifier, X, noisy(y, share))
+    assert classifier.score(*easy_texts(200, seed=9)) > 0.58, "by chance it is 0.5"
 
 
-@pytest.mark.parametrize("loss, n_rare", [("ce", 3), ("dice", 3), ("wce", 24), ("focal", 24)])
+@pytest.mark.parametrize("loss, n_rare", [("ce", 3), ("dice", 3), ("wce", 3), ("focal", 24)])
 @pytest.mark.parametrize("rate", [1e-12, 30.0])
 def test_nothing_learned(loss, n_rare, rate, quick_bert, constants):
     constants(lr=rate, lowest_lr=rate, highest_lr=rate)

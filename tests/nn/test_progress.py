@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skdice.losses import CrossEntropyLoss
-from skdice.nn import FitProgress, StepSampler, TextNet, _progress, train
+from skdice.nn import FitProgress, StepSampler, TextNet, _net, train
 
 from .toy import N_CLASSES, ToyModule, make_batcher, make_dataset
 
@@ -68,7 +68,7 @@ def test_a_long_prediction_says_how_far_it_is(is_terminal, verbose, capsys, monk
     capsys.readouterr()
     net.predict_logits(batcher, verbose=verbose)
     assert capsys.readouterr().err == "", "it was not long"
-    monkeypatch.setattr(_progress, "_BAR_SECONDS", 0.0)
+    monkeypatch.setattr(_net, "_BAR_SECONDS", 0.0)
     net.predict_logits(batcher, verbose=verbose)
     err = capsys.readouterr().err
     assert "predict:   0%" in err if verbose and is_terminal else err == ""
