@@ -431,7 +431,7 @@ def loss_of_constant(sampled: SampledTrainingSet, loss: Any, n_classes: int) -> 
         return found
 
     search.step(value)
-    return float(value())
+    return float(value().item())
 
 
 def _find_checkpoint(
