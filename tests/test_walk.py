@@ -4,7 +4,7 @@ import pytest
 
 from .walk import count, walks_of_a_tagger
 
-MOST = {"fit": (44, 320), "predict": (18, 81)}
+MOST = {"fit": (37, 286), "predict": (16, 72)}
 
 
 @pytest.fixture(scope="module")

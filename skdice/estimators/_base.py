@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast, overload
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import _num_samples
 
 from .._inputs import check_rows, check_sample_weight, describe, list_some
 from .._parameters import check_option
@@ -245,7 +244,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
     def read_labelled(self, X: Any, y: Any, weight: Any = None, groups: Any = None) -> Rows:
         """Return rows of X, of a table with the columns of the fit, with their labels."""
         self._check_feature_names(X)
-        rows = self.task.read(X, y, check_sample_weight(weight, _num_samples(X)))
+        rows = self.task.read(X, y, weight)
         if groups is None:
             return rows
         return replace(rows, groups=check_rows(groups, "groups", "group names"))

@@ -1,12 +1,11 @@
 """What the classifiers of texts and of pairs share."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, softmax
 
-from .._inputs import check_sample_weight, column_names
+from .._inputs import column_names
 from .._parameters import Parameter, number, parametrised
 from .._typing import Indicators, Labels, Pairs, Texts, Weights
 from ..tasks import Classifying
@@ -111,7 +110,7 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
 
     def predict_scored(self, X: TextRows) -> tuple[np.ndarray, np.ndarray]:
         """Return labels and probabilities, at the cost of one."""
-        logits = self._row_logits(self._known_rows(X))
+        logits = self._row_logits(X)
         scores = expit(logits) if self.task.is_multilabel else softmax(logits, axis=1)
         return self.task.decide(logits), scores
 
@@ -128,7 +127,7 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
         ndarray of shape (n_rows,) if there are two classes, else (n_rows, n_classes)
             The log-odds of ``classes_[1]``, or the logits of all classes or labels.
         """
-        return self.task.decision_values(self._row_logits(self._known_rows(X)))
+        return self.task.decision_values(self._row_logits(X))
 
     def score(self, X: TextRows, y: Labels | Indicators, sample_weight: Weights = None) -> float:
         """Score predictions by the metric that the class names.
@@ -146,10 +145,9 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
         float
             In [0, 1].
         """
-        rows, task = self._known_rows(X), self.task
-        labels = task.known(task.read_y(y, rows))
-        weight = check_sample_weight(sample_weight, len(rows))
-        return task.metric(labels, task.decide(self._row_logits(rows)), weight)
+        self._check_is_fitted()
+        rows = self.read_labelled(X, y, sample_weight)
+        return self.task.validator(rows, self.fitted.reader)(self.logits)
 
     def _feature_names(self, X: Any) -> np.ndarray | None:
         columns = column_names(X)
@@ -157,11 +155,8 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
             return None
         return np.array(columns, dtype=object)
 
-    def _known_rows(self, X: Any) -> list[tuple[str, ...]]:
-        """Return the rows of X, of a table with the columns of the fit."""
+    def _row_logits(self, X: TextRows) -> np.ndarray:
+        """Return the logits of X, of a table with the columns of the fit."""
         self._check_is_fitted()
         self._check_feature_names(X)
-        return list(self.task.read_X(X))
-
-    def _row_logits(self, rows: Sequence[tuple[str, ...]]) -> np.ndarray:
-        return self.task.row_logits(rows, self.fitted.reader, self.logits)
+        return self.task.row_logits(self.task.read_X(X), self.fitted.reader, self.logits)

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 from .._parameters import Parameter, check_number, not_allowed, number, option, parametrised
 from ..losses import MatchCandidates
 from ..tasks import Querying, check_queries
-from ..text import Entity
 from ._base import FittedAttribute
 from ._words import WordTagger
 
@@ -125,21 +124,6 @@ class DiceQueryTagger(WordTagger[Querying]):
             match_candidates=self.match_candidates,
             decode=self.decode,
         )
-
-    def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
-        task = self.task
-        return task.tags(task.find(sentences, self.fitted.reader, self.logits), sentences)
-
-    def _entity_labels(self) -> list[str]:
-        return self.task.entity_labels
-
-    def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:
-        task = self.task
-        return task.entities(task.find(sentences, self.fitted.reader, self.logits))
-
-    def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
-        task = self.task
-        return task.score(task.read_y(y, sentences), self._find_entities(sentences))
 
     def check_parameters(self) -> None:
         super().check_parameters()

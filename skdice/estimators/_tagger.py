@@ -1,11 +1,10 @@
 """Token tagging: part-of-speech tags and named entities."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from .._inputs import check_tags, check_token_lists, object_array
+from .._inputs import check_token_lists, object_array
 from .._parameters import (
     Parameter,
     check_option,
@@ -15,8 +14,7 @@ from .._parameters import (
     parametrised,
 )
 from .._typing import ObjectArray, TokenLists
-from ..tasks import Tagging, warn_of_background
-from ..text import EncodedDataset, Entity
+from ..tasks import Tagging
 from ._base import FittedAttribute
 from ._words import WordTagger
 
@@ -157,29 +155,10 @@ class DiceTokenTagger(WordTagger[Tagging]):
             An array of shape (n_words, n_classes) for each sentence; columns as ``classes_``.
         """
         self._check_is_fitted()
-        dataset = self._encode(X)
-        found = self.task.decoder.probabilities(self.logits(dataset), dataset.item_offsets)
+        task = self.task
+        dataset = task.encode(check_token_lists(X), self.fitted.reader)
+        found = task.decoder.probabilities(self.logits(dataset), dataset.item_offsets)
         return object_array(found)
-
-    def _encode(self, X: TokenLists) -> EncodedDataset:
-        return self.task.encode(check_token_lists(X), self.fitted.reader)
-
-    def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
-        dataset = self._encode(sentences)
-        return self.task.decoder.tags(self.logits(dataset), dataset.item_offsets)
-
-    def _entity_labels(self) -> list[str]:
-        return self.task.entity_labels
-
-    def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:
-        dataset = self._encode(sentences)
-        return self.task.decoder.entities(self.logits(dataset), dataset.item_offsets)
-
-    def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
-        tags = check_tags(y, sentences)
-        if self.task.scheme is None:
-            warn_of_background(tags, stacklevel=4)
-        return self.task.score(tags, self._tag(sentences))
 
     def _needs_validation(self) -> str | None:
         tunes = self.background_bias == "auto"

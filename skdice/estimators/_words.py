@@ -3,11 +3,11 @@
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .._inputs import check_texts, check_token_lists, describe, list_some, object_array
 from .._typing import ObjectArray, Spans, Strings, TagSequences, TokenLists
-from ..tasks import WordTask
+from ..tasks import WordTask, warn_of_background
 from ..text import (
     Entity,
     Splitter,
@@ -34,22 +34,6 @@ class WordTagger(TextEstimator[T]):
     splitter_ = FittedAttribute[str]("task.splitter")
     cut_words_ = FittedAttribute[list[str]]("task.cut_words")
 
-    def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
-        """Return one tag for each word."""
-        raise NotImplementedError
-
-    def _entity_labels(self) -> list[str]:
-        """Return the labels that entities may have."""
-        raise NotImplementedError
-
-    def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:
-        """Return the entities of each sentence, positions in words."""
-        raise NotImplementedError
-
-    def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
-        """Return the metric of ``score``."""
-        raise NotImplementedError
-
     def predict(self, X: TokenLists) -> ObjectArray[list[str]]:
         """Tag sentences.
 
@@ -63,7 +47,8 @@ class WordTagger(TextEstimator[T]):
             A list of str for each sentence, one tag per word.
         """
         self._check_is_fitted()
-        return object_array(self._tag(check_token_lists(X)))
+        sentences = check_token_lists(X)
+        return object_array(self.task.predict_tags(sentences, self.fitted.reader, self.logits))
 
     def predict_spans(
         self, X: TokenLists, threshold: Threshold | None = None
@@ -90,8 +75,9 @@ class WordTagger(TextEstimator[T]):
             [0, 1] or names another label.
         """
         self._check_is_fitted()
-        lowest = check_threshold(threshold, self._entity_labels())
-        found = self._find_entities(check_token_lists(X))
+        task = self.task
+        lowest = check_threshold(threshold, task.entity_labels)
+        found = task.predict_entities(check_token_lists(X), self.fitted.reader, self.logits)
         return object_array([keep_above(row, lowest) for row in found])
 
     def predict_entities(
@@ -183,8 +169,10 @@ class WordTagger(TextEstimator[T]):
             In [0, 1].
         """
         self._check_is_fitted()
-        sentences = check_token_lists(X)
-        return self._score_sentences(sentences, y)
+        rows, task = self.read_labelled(X, y), self.task
+        if task.scheme is None:
+            warn_of_background(rows.y, stacklevel=3)
+        return task.validator(rows, self.fitted.reader)(self.logits)
 
     def _iterate(self, X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
         rows = enumerate(X)
@@ -198,6 +186,6 @@ class WordTagger(TextEstimator[T]):
             except Exception as stopped:  # The rows before it are tagged first.
                 error = stopped
             is_over = len(chunk) < _STREAM_SENTENCES
-            yield from self._tag(chunk)
+            yield from self.task.predict_tags(chunk, self.fitted.reader, self.logits)
             if error is not None:
                 raise error

@@ -1,8 +1,7 @@
 """Fits as functions, and the rules of "auto"; private to the library."""
 
-from ._draw import SampledTrainingSet, sample
 from ._fit import FitResult, fit, in_columns, out_of_fold_scores, warn_of_collapse
-from ._network import MODULES, Schedule, logits_of, make_net
+from ._network import MODULES, SampledTrainingSet, Schedule, logits_of, make_net, sample
 from ._plan import open_rates
 from ._settings import Settings, check_settings, settings_of
 from .auto import CONSTANTS, TASK_RULES, Choice, Constant, EpochFacts, RowFacts

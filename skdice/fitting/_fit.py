@@ -14,15 +14,7 @@ from ..io import Fitted
 from ..losses import Loss, LossName, SetLoss
 from ..nn import NotFiniteError, NotLearningError, TextNet
 from ..tasks import Logits, Rows, Task, TeacherLabels, TrainingSet
-from ._network import (
-    Plan,
-    history_of,
-    join_members,
-    logits_of,
-    mean_history,
-    members_of,
-    train_members,
-)
+from ._network import Plan, history_of, logits_of, train_members
 from ._plan import Prepared, choose, choose_again, prepare, shared_seed
 from ._settings import Settings, loss_values
 from .auto import Choice, table_of
@@ -65,34 +57,12 @@ def fit(
     feature_names: np.ndarray | None = None,
     kind: str = "member",
 ) -> FitResult:
-    """Fine-tune a network.
+    """Fine-tune a network to the rows; the task has learned nothing yet.
 
-    Parameters
-    ----------
-    task : Task
-        What is asked for; it has learned nothing yet.
-    settings : Settings
-    rows : Rows
-        To learn from; those of ``validation_fraction`` are held out of them.
-    valid : Rows, optional
-        Other rows, to score after every epoch.
-    unlabeled : Rows, optional
-        Rows without labels, which an ensemble of three networks labels first, or whose labels are
-        ``TeacherLabels``.
-    feature_names : ndarray of shape (n_columns,), optional
-        Of X, if it was a table.
-    kind : str
-        What the progress bar calls one of several networks.
-
-    Returns
-    -------
-    FitResult
-        With the error, if one or Ctrl-C ended the training.
-
-    Raises
-    ------
-    ValueError
-        If parameters or rows are not allowed.
+    ``valid`` are other rows, to score after every epoch; those of ``validation_fraction`` are held
+    out of ``rows``. ``unlabeled`` are rows without labels, which an ensemble of three networks
+    labels first, or whose labels are ``TeacherLabels``. ``kind`` is what the progress bar calls one
+    of several networks. An error or Ctrl-C that ends the training is in the result.
     """
     task.check_learnable(rows, settings.loss)
     seed, choices = shared_seed(settings), dict[str, Choice]()
@@ -106,54 +76,35 @@ def fit(
     )
     if unlabeled is not None:
         prepared = replace(prepared, rows=_with_taught(prepared, unlabeled))
-    trained = train(prepared, choose(prepared, kind))
-    plan, nets = trained.plan, trained.nets
-    if not nets and trained.error is not None:
-        raise trained.error
+    plan, nets, error = train(prepared, choose(prepared, kind))
+    nets[0].module_.members.extend([net.module_ for net in nets[1:]])
     fitted = Fitted(
         task=plan.task,
         reader=plan.reader,
-        net=join_members(nets),
+        net=nets[0],
         loss=plan.loss,
         choices=table_of(plan.choices),
-        history=mean_history([history_of(net) for net in nets]),
+        history=history_of(nets),
         best_epoch=max(net.best_epoch_ for net in nets),
         negative_ratio=plan.sampled.ratio,
         n_rows=prepared.facts.n_rows,
         n_unlabeled=n_unlabeled,
         feature_names=feature_names,
-        interrupted=trained.error is not None,
+        interrupted=error is not None,
     )
-    if trained.error is not None:
-        return FitResult(fitted=fitted, error=trained.error)
+    if error is not None:
+        return FitResult(fitted=fitted, error=error)
     return decide(fitted, plan, rows, given=valid, unlabeled=unlabeled)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Trained:
-    """The networks that a training came to, and the error that ended it, if one did."""
-
-    plan: Plan
-    nets: list[TextNet]
-    error: BaseException | None = None
-
-
-def train(prepared: Prepared, plan: Plan) -> Trained:
+def train(prepared: Prepared, plan: Plan) -> tuple[Plan, list[TextNet], BaseException | None]:
     """Train the networks, once more with a third of an open rate if they learn nothing."""
-    n, seed, again = plan.settings.n_members, prepared.seed, copy.deepcopy(prepared.rng)
-    trained = _train_once(plan, members_of(seed, prepared.rng, n))
-    is_dead = isinstance(trained.error, NotLearningError | NotFiniteError)
-    if trained.error is None or not is_dead or plan.settings.lr != "auto":
-        return trained
-    return _train_once(choose_again(plan, trained.error), members_of(seed, again, n))
-
-
-def _train_once(plan: Plan, members: Sequence[Any]) -> Trained:
-    try:
-        nets, error = train_members(plan, members)
-    except (NotLearningError, NotFiniteError) as raised:  # In another process.
-        return Trained(plan=plan, nets=[], error=raised)
-    return Trained(plan=plan, nets=nets, error=error)
+    again = copy.deepcopy(prepared.rng)
+    nets, error = train_members(plan, prepared.seed, prepared.rng)
+    if isinstance(error, NotLearningError | NotFiniteError) and plan.settings.lr == "auto":
+        plan = choose_again(plan, error)
+        nets, error = train_members(plan, prepared.seed, again)
+    return plan, nets, error
 
 
 def decide(
@@ -169,10 +120,8 @@ def decide(
             scores = out_of_fold_scores(
                 tuned, plan.settings, rows, valid=given, unlabeled=unlabeled
             )
-            tuned, where = (
-                tuned.tune(rows, scores),
-                "the training rows, as fits without them predict them",
-            )
+            tuned = tuned.tune(rows, scores)
+            where = "the training rows, as fits without them predict them"
         elif tuned.is_tuned and len(plan.valid):
             valid, logits = plan.valid, _logits_of(fitted, plan.settings)
             scores = tuned.scores(valid.X, fitted.reader, logits)

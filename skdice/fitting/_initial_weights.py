@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ..metrics import divide
 from ..nn import Batcher, PairModule, TextNet, autocast
+from ..tasks import ClassifyingPairs, Rows
 from ..text import Similarities
 from .auto import Choice, PairFacts, choose_similarities
 
@@ -35,27 +36,16 @@ _Splits: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]
 
 @dataclass(frozen=True, eq=False)
 class InitialWeights:
-    """Where the comparison of two texts begins.
+    """Where the comparison of two texts begins."""
 
-    Attributes
-    ----------
-    slope : ndarray of shape (n_classes, 2 * hidden_size), or None
-        With ``bias`` of shape (n_classes,), a logistic regression on the states of the encoder.
-        None if these say nothing, so that the comparison begins as drawn.
-    bias : ndarray or None
-    similarities : Similarities
-        With their regression, and the share of the network.
-    choice : Choice
-        The share of the similarities.
-    best_f1 : float
-        Of the positive class, at its best threshold, by both regressions out of folds. NaN if there
-        are no folds, or not two classes.
-    """
-
+    # A logistic regression on the states of the encoder, (n_classes, 2 * hidden_size) and
+    # (n_classes,). None if these say nothing, so that the comparison begins as drawn.
     slope: np.ndarray | None
     bias: np.ndarray | None
-    similarities: Similarities
-    choice: Choice
+    similarities: Similarities  # with their regression, and the share of the network
+    choice: Choice  # of the share of the similarities
+    # Of the positive class, at its best threshold, by both regressions out of folds. NaN if there
+    # are no folds, or not two classes.
     best_f1: float
 
     def apply(self, module: Any) -> None:
@@ -69,68 +59,55 @@ class InitialWeights:
 
 
 def regress_pairs(
-    net: TextNet,
-    batcher: Batcher,
-    pairs: list[tuple[str, str]],
-    target: np.ndarray,
-    weight: np.ndarray,
-    groups: np.ndarray | None,
-    n_classes: int,
-    positive: int,
+    net: TextNet, batcher: Batcher, task: ClassifyingPairs, rows: Rows
 ) -> InitialWeights | None:
     """Regress the labels on the states of the encoder and on similarities, before training.
 
     Both are scored on folds that they have not seen. The share of the network is the mean over all
     shares, each weighted by the likelihood of the labels that the two scores have with it.
 
-    Parameters
-    ----------
-    net : TextNet
-        Initialised and not trained.
-    batcher : Batcher
-        Makes the batches of the pairs.
-    pairs : list of tuple of (str, str)
-    target : ndarray of shape (n_pairs,)
-        Class indices.
-    weight : ndarray of shape (n_pairs,)
-        Pairs with weight 0 count for nothing. Weights whose mean is less than 1 are scaled: else
-        all pairs together would say less than a few do.
-    groups : ndarray of shape (n_pairs,), or None
-        Pairs of one group are in one fold.
-    n_classes : int
-    positive : int
-        The index of the positive one of two classes.
-
-    Returns
-    -------
-    InitialWeights or None
-        None if a class is missing or the states are not finite: training says so.
+    The pairs of a group are in one fold. Pairs with weight 0 count for nothing. Weights whose mean
+    is less than 1 are scaled: else all pairs together would say less than a few do. If a class is
+    missing or the states are not finite, it is None: training says so.
     """
+    pairs, target, groups = list(rows.X), task.targets(rows), rows.group_numbers
+    n_classes, positive = len(task.classes), task.positive if task.is_binary else 0
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
     weight = weight / min(1.0, weight[weight > 0].mean())
     order = np.random.default_rng(0).permutation(np.flatnonzero(weight > 0))
     by_class = [order[target[order] == c][:_MOST_ROWS] for c in range(n_classes)]
-    rows = np.sort(np.concatenate(by_class))
+    used = np.sort(np.concatenate(by_class))
     if not min(map(len, by_class)):
         return None
-    states = _compared(net, batcher, rows)
+    states = _compared(net, batcher, used)
     if not np.isfinite(states).all():
         return None
     similarities = Similarities.of_texts(pairs, n_classes)
     similar = similarities.features(pairs)
-    known, weights = target[rows], weight[rows]
+    known, weights = target[used], weight[used]
     slope, start = _fit(_on_similarities(), similar[order], target[order], weight[order])
     similarities = similarities._replace(slope=slope.T, start=start)
     share = np.bincount(known, weights, n_classes) / weights.sum()
     balanced = weights / share[known] / n_classes
     slope, bias = _fit(_on_states(), states, known, balanced)
     bias = bias + np.log(share)
-    folds = _folds(known, n_classes, None if groups is None else groups[rows])
-    of_states = of_similar = np.log(np.broadcast_to(share, (len(rows), n_classes)))
+    folds = _folds(known, n_classes, None if groups is None else groups[used])
+    of_states = of_similar = np.log(np.broadcast_to(share, (len(used), n_classes)))
     if folds:
-        of_states, of_similar = _out_of_folds(
-            states, similar[rows], known, weights, balanced, folds
-        )
-    facts = _judge(of_states, of_similar, known, weights, len(folds), groups is not None)
+        of_states = _out_of_fold(_on_states(), states, known, balanced, folds)
+        scale = LogisticRegression(C=1e3, max_iter=1000).fit(of_states, known, weights)
+        of_states = scale.predict_log_proba(of_states)
+        logits = _out_of_fold(_on_similarities(), similar[used], known, weights, folds)
+        of_similar = log_softmax(logits, axis=1)
+    of_nothing = float(weights @ np.log(share[known]))
+    mixed = [(1 - s) * of_similar + s * of_states for s in _SHARES]
+    facts = PairFacts(
+        n_folds=len(folds),
+        has_groups=groups is not None,
+        gain=_likelihood(of_states, known, weights) - of_nothing,
+        shares=_SHARES,
+        likelihood=np.array([_likelihood(scores, known, weights) for scores in mixed]),
+    )
     choice = choose_similarities(facts)
     network = round(1 - choice.value, 2)
     similarities = similarities._replace(share=network)
@@ -140,7 +117,10 @@ def regress_pairs(
         of_class = np.bincount(target[order], weight[order]) / np.bincount(known, weights)
         both = (1 - network) * of_similar + network * of_states
         log_odds = both[:, positive] - both[:, 1 - positive]
-        best_f1 = _best_f1(log_odds, known == positive, weights * of_class[known])
+        precision, recall, _ = precision_recall_curve(
+            known == positive, log_odds, sample_weight=weights * of_class[known]
+        )
+        best_f1 = float(divide(2 * precision * recall, precision + recall).max())
     if not facts.is_informed:
         return InitialWeights(None, None, similarities, choice, best_f1)
     return InitialWeights(slope, bias, similarities, choice, best_f1)
@@ -163,46 +143,6 @@ def _folds(target: np.ndarray, n_classes: int, groups: np.ndarray | None) -> _Sp
     folds = [(train, test) for train, test in cv.split(target, target, groups) if len(test)]
     is_whole = all(len(np.unique(target[train])) == n_classes for train, _ in folds)
     return folds if is_whole else []
-
-
-def _out_of_folds(
-    states: np.ndarray,
-    similar: np.ndarray,
-    target: np.ndarray,
-    weight: np.ndarray,
-    balanced: np.ndarray,
-    folds: _Splits,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the log-probabilities of both regressions in folds that they have not seen."""
-    of_states = _out_of_fold(_on_states(), states, target, balanced, folds)
-    scale = LogisticRegression(C=1e3, max_iter=1000).fit(of_states, target, weight)
-    of_states = scale.predict_log_proba(of_states)
-    of_similar = log_softmax(
-        _out_of_fold(_on_similarities(), similar, target, weight, folds), axis=1
-    )
-    return of_states, of_similar
-
-
-def _judge(
-    of_states: np.ndarray,
-    of_similar: np.ndarray,
-    target: np.ndarray,
-    weight: np.ndarray,
-    n_folds: int,
-    has_groups: bool,
-) -> PairFacts:
-    """Return how well each mixture of both regressions tells the labels."""
-    shares_of_classes = np.bincount(target, weight) / weight.sum()
-    of_nothing = float(weight @ np.log(shares_of_classes[target]))
-    return PairFacts(
-        n_folds=n_folds,
-        has_groups=has_groups,
-        gain=_likelihood(of_states, target, weight) - of_nothing,
-        shares=_SHARES,
-        likelihood=np.array(
-            [_likelihood((1 - s) * of_similar + s * of_states, target, weight) for s in _SHARES]
-        ),
-    )
 
 
 def _on_states() -> Any:
@@ -251,12 +191,6 @@ def _likelihood(logits: np.ndarray, target: np.ndarray, weight: np.ndarray) -> f
     """Return the log-likelihood of the labels."""
     rows = np.arange(len(target))
     return float(weight @ log_softmax(logits, axis=1)[rows, target])
-
-
-def _best_f1(score: np.ndarray, is_positive: np.ndarray, weight: np.ndarray) -> float:
-    """Return the best F1 that scores reach at any threshold."""
-    precision, recall, _ = precision_recall_curve(is_positive, score, sample_weight=weight)
-    return float(divide(2 * precision * recall, precision + recall).max())
 
 
 def _compared(net: TextNet, batcher: Batcher, rows: np.ndarray) -> np.ndarray:

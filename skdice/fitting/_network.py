@@ -2,15 +2,14 @@
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from joblib import Parallel, delayed, effective_n_jobs
-from joblib.parallel import get_active_backend
 
 from .._digest import base_model_digest, digest
 from .._inputs import list_some
@@ -24,6 +23,7 @@ from ..io import (
 from ..losses import CrossEntropyLoss, FocalLoss, Loss, WeightedCrossEntropyLoss
 from ..nn import (
     Batcher,
+    Draw,
     FitProgress,
     Frames,
     PairModule,
@@ -44,12 +44,11 @@ from ..nn import (
     seeded,
     train,
 )
-from ..tasks import ClassifyingPairs, Logits, Rows, Task
+from ..tasks import ClassifyingPairs, Logits, Rows, Task, TrainingSet
 from ..text import EncodedDataset, TextReader
-from ._draw import SampledTrainingSet
 from ._initial_weights import InitialWeights, regress_pairs
 from ._settings import Settings, learned_with
-from .auto import Choice
+from .auto import Choice, capped
 
 # Losses that are a mean over items.
 _MEANS = (CrossEntropyLoss, WeightedCrossEntropyLoss, FocalLoss)
@@ -73,12 +72,52 @@ class Schedule:
     head_lr: float
 
 
-class Member(NamedTuple):
-    """A network of an ensemble: its seed is torch's, its generator draws the order of the texts."""
+@dataclass(frozen=True, eq=False)
+class SampledTrainingSet:
+    """A training set, and the texts that an epoch draws from it."""
 
-    number: int
-    seed: int
-    rng: np.random.Generator
+    training_set: TrainingSet
+    ratio: float | None = None  # what was taken for negative_ratio; None if an epoch has all texts
+    draw: Draw | None = None
+    # What is added to the logits in training because of the draw, (n_outputs,) or (n_items,
+    # n_outputs).
+    shift: np.ndarray | None = None
+    # What each target counts for because of the draw, besides the weight of its text; of the shape
+    # of the targets, with a third column for the matches of queries.
+    weight: np.ndarray | None = None
+
+    def corrected(self, task: Task, loss: Loss) -> "SampledTrainingSet":
+        """Return the same with a correction of what the draw changes.
+
+        A set loss weighs each drawn text for all texts that it represents, which a ratio forgives.
+        Such weights would make the gradient of a mean of single losses noisy; its logits are
+        shifted by the change of the classes' shares instead, and weights of about 1 make up for
+        what changes within a class.
+        """
+        if self.draw is None:
+            return self
+        dataset = self.training_set.dataset
+        if loss.separable:
+            counts = np.diff(dataset.item_offsets)
+            weight = np.repeat(dataset.text_weight, counts)
+            share = np.repeat(self.draw.share, counts)
+            shift, each = task.correct(self.training_set, loss, weight, share)
+            return replace(self, shift=shift, weight=None if (each == 1).all() else each)
+        weight = (dataset.text_weight / self.draw.share).astype(np.float32)
+        return replace(
+            self, training_set=replace(self.training_set, dataset=replace(dataset, weight=weight))
+        )
+
+
+def sample(training_set: TrainingSet, ratio: Any) -> SampledTrainingSet:
+    """Return the training set with a draw, unless the ratio leaves no text out."""
+    n_texts = training_set.n_texts
+    if ratio is None or n_texts is None or (capped(n_texts, ratio) == n_texts).all():
+        return SampledTrainingSet(training_set)
+    assert training_set.group is not None
+    return SampledTrainingSet(
+        training_set, float(ratio), Draw(training_set.group, n_texts, capped(n_texts, ratio))
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -101,98 +140,80 @@ class Plan:
     cuda_graphs: bool  # whether steps are CUDA graphs, where the network masks padding
 
 
-def members_of(seed: int, rng: np.random.Generator, n: int) -> list[Member]:
-    """Return the members of a fit; the first has this seed and generator, the others their own."""
-    others = np.random.SeedSequence(seed).generate_state(n - 1).tolist()
-    rngs = [rng, *map(np.random.default_rng, others)]
-    return [Member(i, own, own_rng) for i, (own, own_rng) in enumerate(zip([seed, *others], rngs))]
-
-
 def train_members(
-    plan: Plan, members: Sequence[Member]
+    plan: Plan, seed: int, rng: np.random.Generator
 ) -> tuple[list[TextNet], BaseException | None]:
-    """Train the networks of an ensemble, in processes if joblib was told to.
+    """Train the networks of an ensemble; the first has this seed and generator.
 
-    If an error ends one, it is returned with the members that were finished; or with the one that
-    was interrupted, if it was the first. An error in another process is raised.
+    If an error ends one, it is returned with the networks that were finished; or with the one that
+    was interrupted, if it was the first.
     """
-    # Processes that train together have to do the same things in the same order.
-    has_threads = getattr(get_active_backend()[0], "supports_sharedmem", False)
-    in_processes = effective_n_jobs(None) > 1 and not has_threads
-    if ranks_of(plan.settings).count == 1 and in_processes and len(members) > 1:
-        fit = delayed(_train_elsewhere)
-        return list(Parallel()(fit(plan, member) for member in members)), None
+    others = np.random.SeedSequence(seed).generate_state(plan.settings.n_members - 1).tolist()
     nets: list[TextNet] = []
-    for member in members:
-        net, error = train_member(plan, member)
+    for number, own in enumerate([seed, *others]):
+        net, error = train_member(plan, number, own, np.random.default_rng(own) if number else rng)
         if error is not None:
             return nets or [net], error
         nets.append(net)
     return nets, None
 
 
-def _train_elsewhere(plan: Plan, member: Member) -> TextNet:
-    """Train one network in another process, of which nothing is left if it is interrupted."""
-    net, error = train_member(plan, member)
-    if error is not None:
-        raise error
-    return net
+def train_member(
+    plan: Plan, number: int, seed: int, rng: np.random.Generator
+) -> tuple[TextNet, BaseException | None]:
+    """Train one network; return it as it came to be, and the error that ended its training.
 
-
-def join_members(nets: Sequence[TextNet]) -> TextNet:
-    """Return the first of several nets, with the modules of the others as its members."""
-    nets[0].module_.members.extend([net.module_ for net in nets[1:]])
-    return nets[0]
-
-
-def train_member(plan: Plan, member: Member) -> tuple[TextNet, BaseException | None]:
-    """Train one network; return it as it came to be, and the error that ended its training."""
-    task, settings, error = plan.task, plan.settings, None
+    The seed is that of torch; the generator draws the order of the texts.
+    """
+    task, settings, reader = plan.task, plan.settings, plan.reader
+    dataset, error = plan.sampled.training_set.dataset, None
     ranks = ranks_of(settings)
     is_shown = bool(settings.verbose and ranks.is_first)
     callbacks = list(settings.callbacks or [])
     if is_shown:
         text = plan.description
         if settings.n_members > 1:
-            text = f"{text}, {plan.kind} {member.number + 1} of {settings.n_members}"
+            text = f"{text}, {plan.kind} {number + 1} of {settings.n_members}"
         callbacks.append(("progress", FitProgress(text, task.metric_name)))
+    criterion = task.criterion(plan.loss)
     net = make_net(
         task,
         settings,
-        plan.reader,
-        criterion=task.criterion(plan.loss),
+        reader,
+        criterion=criterion,
         precision=plan.precision,
         schedule=plan.schedule,
         callbacks=callbacks,
         verbose=is_shown,  # Whether callbacks of skorch print.
     )
-    with seeded(member.seed, net.device), denormals_flushed():
-        with quiet_transformers():
-            net.initialize()
-            _warn_of_other_classes(plan, net.module_.trained_labels)
-            # The files of the base model are on this machine from here on.
-            checkpoint, state = _find_checkpoint(plan, net, member, ranks)
-            net.pads = net.module_.masks_padding
-            if not net.pads:
-                warnings.warn(
-                    f"{type(net.module_.transformer).__name__} scores a text differently if it is "
-                    f"padded, so batches have texts of the same length only. That takes longer; "
-                    f"the scores are those of each text by itself.",
-                    stacklevel=5,
-                )
-            if state is None and plan.initial is not None:
-                plan.initial.apply(net.module_)
-        if ranks.count > 1:
-            ranks.copy_first(net.module_.state_dict().values())
-            seed_generators(ranks.seed(member.seed), net.device)
+    with seeded(seed, net.device), denormals_flushed():
+        checkpoint, state = _initialize(plan, net, seed, rng, ranks)
+        shifts = [shift for shift in (dataset.offset, plan.sampled.shift) if shift is not None]
+        transitions, validate = task.head.transitions, None
+        sampler = make_sampler(
+            plan.sampled,
+            settings,
+            reader,
+            rng,
+            net,
+            chain=None if transitions is None else TagChain(transitions, dataset.item_offsets),
+            shift=sum(shifts) if shifts else None,
+            has_few_shapes=plan.cuda_graphs and net.pads,
+        )
+        if len(plan.valid):
+            score = task.validator(plan.valid, reader)
+            validate = partial(score, logits_of(task, net, reader, settings))
+        lowest = None
+        if plan.must_learn:
+            lowest = loss_of_constant(plan.sampled, criterion, task.head.n_outputs)
         try:
             train(
                 net,
-                make_sampler(plan, member.rng, ranks, net),
-                validate=_validator(plan, net),
+                sampler,
+                validate=validate,
                 patience=settings.patience,
                 must_learn=plan.must_learn,
-                loss_of_constant=loss_of_constant(plan) if plan.must_learn else None,
+                loss_of_constant=lowest,
                 checkpoint=checkpoint,
                 state=state,
             )
@@ -201,6 +222,34 @@ def train_member(plan: Plan, member: Member) -> tuple[TextNet, BaseException | N
         finally:
             net.module_.merge_adapters()
     return net, error
+
+
+def _initialize(
+    plan: Plan, net: TextNet, seed: int, rng: np.random.Generator, ranks: Ranks
+) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
+    """Make the weights of a network; return where its state is kept, and that to go on from."""
+    with quiet_transformers():
+        net.initialize()
+        module, checkpoint, state = net.module_, None, None
+        if module.trained_labels is not None:
+            _warn_of_other_classes(plan, module.trained_labels)
+        # The files of the base model are on this machine from here on.
+        if plan.settings.checkpoint_dir is not None or ranks.count > 1:
+            checkpoint, state = _find_checkpoint(plan, net.device, seed, rng, ranks)
+        net.pads = module.masks_padding
+        if not net.pads:
+            warnings.warn(
+                f"{type(module.transformer).__name__} scores a text differently if it is padded, "
+                f"so batches have texts of the same length only. That takes longer; the scores are "
+                f"those of each text by itself.",
+                stacklevel=7,
+            )
+        if state is None and plan.initial is not None:
+            plan.initial.apply(module)
+    if ranks.count > 1:
+        ranks.copy_first(module.state_dict().values())
+        seed_generators(ranks.seed(seed), net.device)
+    return checkpoint, state
 
 
 def make_net(
@@ -262,17 +311,7 @@ def begin_pairs(
         net.initialize()
         net.pads = net.module_.masks_padding
         batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, net)
-        weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
-        initial = regress_pairs(
-            net,
-            batcher,
-            list(rows.X),
-            task.targets(rows),
-            weight,
-            rows.group_numbers,
-            len(task.class_names),
-            task.positive if task.is_binary else 0,
-        )
+        initial = regress_pairs(net, batcher, task, rows)
     if initial is None:
         return None
     first = torch.tensor([initial.similarities.share, initial.best_f1], dtype=torch.float64)
@@ -303,23 +342,10 @@ def make_batcher(
 
 
 def make_sampler(
-    plan: Plan, rng: np.random.Generator, ranks: Ranks, net: TextNet | None = None
-) -> StepSampler:
-    """Return the sampler of the steps of an epoch."""
-    more: dict[str, Any] = {
-        "chain": _chain(plan.task, plan.sampled.training_set.dataset),
-        "shift": _shift(plan),
-    }
-    more["has_few_shapes"] = plan.cuda_graphs and net is not None and net.pads
-    return sampler_of(plan.sampled, plan.settings, plan.reader, rng, ranks, net, **more)
-
-
-def sampler_of(
     sampled: SampledTrainingSet,
     settings: Settings,
     reader: TextReader,
     rng: np.random.Generator,
-    ranks: Ranks,
     net: TextNet | None = None,
     **more: Any,
 ) -> StepSampler:
@@ -329,7 +355,7 @@ def sampler_of(
         make_batcher(training_set.dataset, reader, settings.batch_size, net, n_windows),
         settings.batch_size * settings.accumulate,
         rng,
-        ranks,
+        ranks_of(settings),
         windows_per_text=n_windows,
         draw=sampled.draw,
         weight=sampled.weight,
@@ -357,41 +383,34 @@ def logits_of(
             found = net.predict_logits(batcher, network, verbose=bool(settings.verbose))
         if dataset.offset is not None:
             found += dataset.offset
-        chain = _chain(task, dataset)
-        return found if chain is None else chain.predict(found)
+        transitions = task.head.transitions
+        if transitions is None:
+            return found
+        return TagChain(transitions, dataset.item_offsets).predict(found)
 
     return logits
 
 
-def history_of(net: Any) -> pd.DataFrame:
-    """Return a row per epoch of a trained net: loss, validation score, learning rate, seconds."""
-    rows = [{name: row[name] for name in _HISTORY if name in row} for row in net.history]
-    return pd.DataFrame(rows).set_index("epoch") if rows else pd.DataFrame()
+def history_of(nets: Sequence[TextNet]) -> pd.DataFrame:
+    """Return a row per epoch: loss, validation score, learning rate, texts and seconds.
 
-
-def mean_history(histories: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the means over members, epoch by epoch, and the seconds of all."""
-    by_epoch = pd.concat(histories).groupby(level=0)
+    They are the means over the members, and the seconds of all.
+    """
+    rows = [{n: row[n] for n in _HISTORY if n in row} for net in nets for row in net.history]
+    if not rows:
+        return pd.DataFrame()
+    by_epoch = pd.DataFrame(rows).groupby("epoch")
     mean: pd.DataFrame = by_epoch.mean()
     if "dur" in mean:
         mean["dur"] = by_epoch["dur"].sum()
     return mean
 
 
-def _shift(plan: Plan) -> np.ndarray | None:
-    """Return the shift of the logits in training."""
-    shift, offset = plan.sampled.shift, plan.sampled.training_set.dataset.offset
-    if offset is None:
-        return shift
-    return offset if shift is None else offset + shift
-
-
-def loss_of_constant(plan: Plan) -> float | None:
+def loss_of_constant(sampled: SampledTrainingSet, loss: Any, n_classes: int) -> float | None:
     """Return the least loss of logits that are the same for all items.
 
     It is None for set losses, whose value is not a mean, and for items with several labels.
     """
-    sampled, loss = plan.sampled, plan.task.criterion(plan.loss)
     dataset = sampled.training_set.dataset
     target = dataset.target
     if target is None or target.ndim > 1 or type(loss) not in _MEANS:
@@ -400,7 +419,7 @@ def loss_of_constant(plan: Plan) -> float | None:
     weight = np.repeat(dataset.text_weight * share, np.diff(dataset.item_offsets))
     if sampled.weight is not None:
         weight = weight * sampled.weight
-    of_class = np.bincount(target, weight, plan.task.head.n_outputs)
+    of_class = np.bincount(target, weight, n_classes)
     classes, total = torch.arange(len(of_class)), torch.from_numpy(of_class)
     logits = torch.zeros(len(of_class), dtype=torch.float64, requires_grad=True)
     search = torch.optim.LBFGS([logits], max_iter=100, line_search_fn="strong_wolfe")
@@ -415,27 +434,27 @@ def loss_of_constant(plan: Plan) -> float | None:
     return float(value().item())
 
 
-def _chain(task: Task, dataset: EncodedDataset) -> TagChain | None:
-    transitions = task.head.transitions
-    return None if transitions is None else TagChain(transitions, dataset.item_offsets)
-
-
-def _validator(plan: Plan, net: TextNet) -> Callable[[], float] | None:
-    if not len(plan.valid):
-        return None
-    validate = plan.task.validator(plan.valid, plan.reader)
-    logits = logits_of(plan.task, net, plan.reader, plan.settings)
-    return lambda: validate(logits)
-
-
 def _find_checkpoint(
-    plan: Plan, net: TextNet, member: Member, ranks: Ranks
+    plan: Plan, device: str, seed: int, rng: np.random.Generator, ranks: Ranks
 ) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
-    """Return where the state of a fit is kept, and that to go on from, if there is one."""
-    directory = plan.settings.checkpoint_dir
-    if directory is None and ranks.count == 1:
-        return None, None
-    digests = _digests(plan, member, torch.device(net.device).type)
+    """Return where the state of a fit is kept, and that to go on from, if there is one.
+
+    All that a fit depends on has to be alike in every process.
+    """
+    settings, training_set = plan.settings, plan.sampled.training_set
+    directory = settings.checkpoint_dir
+    # Nothing is kept of the fit: the first of several processes may have callbacks of its own.
+    parameters = learned_with(settings, ["callbacks"] if directory is None else [])
+    if not isinstance(parameters["random_state"], int | np.integer):
+        del parameters["random_state"]  # The seed that was drawn from it counts.
+    kind = torch.device(device).type
+    digests = {
+        "parameters": digest([parameters, plan.schedule, plan.precision, kind, seed]),
+        "base model": digest(base_model_digest(settings.model)),
+        "package versions": digest(installed_versions()),
+        "training data": digest([plan.task, training_set.dataset, plan.loss, rng]),
+        "held-out data": digest(plan.valid),
+    }
     checkpoint = state = None
     if directory is not None:
         checkpoint = DirectoryCheckpoint(directory, digest([digests, ranks.count]))
@@ -445,32 +464,14 @@ def _find_checkpoint(
     return checkpoint, state
 
 
-def _digests(plan: Plan, member: Member, device: str) -> dict[str, str]:
-    """Return digests of all that a fit depends on, alike in every process, by what they are of."""
-    settings = plan.settings
-    # Nothing is kept of the fit: the first of several processes may have callbacks of its own.
-    without = ["callbacks"] if settings.checkpoint_dir is None else []
-    parameters = learned_with(settings, without)
-    if not isinstance(parameters["random_state"], int | np.integer):
-        del parameters["random_state"]  # The seed that was drawn from it counts.
-    training_set = plan.sampled.training_set
-    return {
-        "parameters": digest([parameters, plan.schedule, plan.precision, device, member.seed]),
-        "base model": digest(base_model_digest(settings.model)),
-        "package versions": digest(installed_versions()),
-        "training data": digest([plan.task, training_set.dataset, plan.loss, member.rng]),
-        "held-out data": digest(plan.valid),
-    }
-
-
-def _warn_of_other_classes(plan: Plan, trained: list[str] | None) -> None:
+def _warn_of_other_classes(plan: Plan, trained: list[str]) -> None:
     """Warn if the base model has a head of this task, for other classes."""
     own = list(plan.task.head.model_config.get("id2label", {}).values())
-    if trained is None or not own or own == trained:
+    if not own or own == trained:
         return
     goes_on = "a new head" if len(own) != len(trained) else "that head, class by class"
     warnings.warn(
         f"model={os.fspath(plan.settings.model)!r} was trained for the classes "
         f"{list_some(trained)}; those of this fit are {list_some(own)}. It starts from {goes_on}.",
-        stacklevel=6,
+        stacklevel=8,
     )

@@ -17,9 +17,8 @@ from ..nn import Encoder, describe_encoder, resolve_device, resolve_precision, w
 from ..tasks import ClassifyingPairs, Rows, Task, TrainingSet
 from ..text import TextReader, load_tokenizer
 from . import auto
-from ._draw import sample
 from ._initial_weights import InitialWeights
-from ._network import Plan, Schedule, begin_pairs, ranks_of, sampler_of
+from ._network import Plan, Schedule, begin_pairs, make_sampler, ranks_of, sample
 from ._settings import Settings, loss_values
 from .auto import TASK_RULES, Choice, EpochFacts, RowFacts
 
@@ -70,8 +69,8 @@ def prepare(
         has_adapters=settings.peft_config is not None,
         is_plain=settings.loss in ("auto", "ce") and not has_weights,
     )
-    is_open = {name: getattr(task, name) is None for name in task.info.choosable}
-    chosen = {name: TASK_RULES[name](facts) for name in is_open if is_open[name]}
+    is_open = [name for name in task.info.choosable if getattr(task, name) is None]
+    chosen = {name: TASK_RULES[name](facts) for name in is_open}
     made |= chosen
     task = replace(task, **{name: choice.value for name, choice in chosen.items()})
     task = task.learn(rows, reader)
@@ -146,10 +145,9 @@ def _fewest_positives(counts: np.ndarray, background: int | None, average: str) 
     """
     if counts.ndim == 1 and background is None and average == "micro":
         return math.inf
-    if counts.ndim == 2:
-        of_class = counts[:, 1]
-    else:
-        of_class = counts if background is None else np.delete(counts, background)
+    of_class = counts[:, 1] if counts.ndim == 2 else counts
+    if counts.ndim == 1 and background is not None:
+        of_class = np.delete(counts, background)
     of_class = of_class[of_class > 0]
     if average == "micro" or not len(of_class):
         return float(of_class.sum())
@@ -172,13 +170,12 @@ def choose(prepared: Prepared, kind: str) -> Plan:
         choice = auto.choose_negative_ratio(prepared.facts, n_texts, n_positive)
         ratio, choices["negative_ratio"] = choice.value, choice
     sampled = sample(training_set, ratio)
-    sampler = sampler_of(sampled, settings, reader, np.random.default_rng(), ranks_of(settings))
     facts = EpochFacts(
         rows=prepared.facts,
         n_texts=training_set.n_texts,
         n_positive=training_set.n_positive,
         ratio=sampled.ratio,
-        n_steps=len(sampler),
+        n_steps=len(make_sampler(sampled, settings, reader, prepared.rng)),
         compares=prepared.initial is not None and prepared.initial.slope is not None,
         has_trained_head=prepared.has_trained_head,
     )
@@ -205,8 +202,9 @@ def choose(prepared: Prepared, kind: str) -> Plan:
         )
         cuda_graphs = choices["cuda_graphs"].value
 
-    name = settings.loss if isinstance(settings.loss, str) else type(loss).__name__
-    shown = f"{choices['loss'].value if 'loss' in choices else name}"
+    shown = settings.loss if isinstance(settings.loss, str) else type(loss).__name__
+    if "loss" in choices:
+        shown = choices["loss"].value
     if sampled.draw is not None:
         n_drawn = int(sampled.draw.n_drawn.sum())
         shown = f"{shown}, {n_drawn} of {len(sampled.draw.group)} texts in each epoch"
@@ -271,15 +269,16 @@ def _choose_schedule(
     """Return the schedule of a fit, and the choices in it."""
     choices: dict[str, Choice] = {}
     encoder, has_adapters = facts.rows.encoder, facts.rows.has_adapters
-    lr = None if settings.lr == "auto" else float(settings.lr)
+    given = None if settings.lr == "auto" else float(settings.lr)
     if settings.max_epochs == "auto":
         choices["max_epochs"] = auto.choose_max_epochs(facts, is_mean=loss.separable)
-    if lr is None:
+    if given is None:
         choices["lr"] = auto.choose_lr(encoder, has_adapters)
     if settings.head_lr is None:
-        choices["head_lr"] = auto.choose_head_lr(encoder, has_adapters, lr, facts.has_trained_head)
-    given = {"max_epochs": settings.max_epochs, "lr": lr, "head_lr": settings.head_lr}
-    taken = given | {name: choice.value for name, choice in choices.items()}
+        choices["head_lr"] = auto.choose_head_lr(
+            encoder, has_adapters, given, facts.has_trained_head
+        )
+    taken = vars(settings) | {name: choice.value for name, choice in choices.items()}
     return Schedule(int(taken["max_epochs"]), float(taken["lr"]), float(taken["head_lr"])), choices
 
 
@@ -306,7 +305,7 @@ def open_rates(encoder: Encoder, *, has_adapters: bool) -> tuple[float, float]:
 
 
 def _class_weights(
-    kind: str | Mapping[Any, float], K: float | None, labels: list[Any], counts: np.ndarray
+    kind: str | Mapping[Any, float], K: float | None, labels: Sequence[Any], counts: np.ndarray
 ) -> np.ndarray:
     """Return weights of the shape of the counts, 1 where there are no training items."""
     weights = np.ones(counts.shape)
@@ -321,22 +320,13 @@ def _class_weights(
             if label in labels:
                 weights[labels.index(label)] = [1, value] if counts.ndim == 2 else value
         return weights
-    K = None if kind == "balanced" else _DEFAULT_K if K is None else K
-    if counts.ndim == 1:
-        return _weights_from_counts(labels, counts, K)
-    for row, label in enumerate(labels):
-        names = [f"without {label!r}", f"with {label!r}"]
-        weights[row] = _weights_from_counts(names, counts[row], K)
-    return weights
-
-
-def _weights_from_counts(labels: Sequence[Any], counts: np.ndarray, K: float | None) -> np.ndarray:
-    """Return the "log" weight of each class, or with K None the "balanced" one."""
-    weights = np.ones(len(counts))
+    if counts.ndim == 2:
+        names = [(f"without {label!r}", f"with {label!r}") for label in labels]
+        return np.stack([_class_weights(kind, K, *row) for row in zip(names, counts)])
     present = counts > 0
-    if K is None:
+    if kind == "balanced":
         weights[present] = counts.sum() / (present.sum() * counts[present])
     elif present.sum() > 1:
         by_label = {labels[i]: float(counts[i]) for i in np.flatnonzero(present).tolist()}
-        weights[present] = log_class_weight(by_label, K)
+        weights[present] = log_class_weight(by_label, _DEFAULT_K if K is None else K)
     return weights

@@ -64,9 +64,7 @@ def _check_random_state(owner: str, name: str, value: Any) -> None:
 
 _MODEL = """
 Hub id, or directory with a model that transformers can load. The default has 22 million parameters,
-reads English and ignores case. "sentence-transformers/all-mpnet-base-v2" is better and takes four
-times as long, "intfloat/multilingual-e5-small" reads a hundred languages, and
-"answerdotai/ModernBERT-base" long texts. The guide's page "Which encoder?" compares them.
+reads English and ignores case. The guide's page "Which encoder?" compares others.
 """
 _OWN_DEFAULT = "None takes the default of the named loss."
 _ALPHA = f"""
@@ -98,8 +96,8 @@ that do not occur in the training data, as may happen in a fold, are ignored.
 _MAX_EPOCHS = """
 Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30 passes: it
 shows texts with positives about 1,200 times and takes at least about 200 optimiser steps (150 in
-tiny sets). It makes four passes over pairs of texts. Over entities that are not rare it makes at
-least eight with cross-entropy, or as many as 512 steps allow. ``max_epochs_`` is the number used.
+tiny sets). Pairs of texts get four. Over entities that are not rare, cross-entropy gets at least
+eight, or as many as 512 steps allow. ``max_epochs_`` is the number used.
 """
 _NEGATIVE_RATIO = """
 How many texts without a positive an epoch has for each text with one; they are drawn at random in
@@ -114,8 +112,7 @@ _LR = """
 Learning rate after the warm-up. "auto" takes what suits the encoder (``lr_``): the rate falls with
 its width and its depth, and is lower for DeBERTa. It is 2e-4 for 6 layers of 384 hidden units, 1e-4
 for 12 of these, 5e-5 for 12 layers of 768, and 1.9e-5 for 24 layers of 1024. If the training loss
-has not fallen after three tenths of the steps, or is not finite, the fit starts again once with a
-third of that rate, and warns.
+has not fallen when the fit ends, or is not finite, it starts again once with a third of that rate.
 """
 _HEAD_LR = """
 Learning rate of the head; by default ``lr``. If that is "auto", a new head learns five times as
@@ -144,8 +141,7 @@ default. Longer sentences and contexts are read in several windows; classifiers 
 """
 _FROZEN = """
 0 freezes the embeddings only, and k > 0 also the first k layers; None trains everything. Frozen
-layers run without dropout. Models whose layers cannot be told apart (ALBERT, XLM) raise a
-ValueError.
+layers run without dropout. Models whose layers cannot be told apart (ALBERT, XLM) are refused.
 """
 _PEFT = """
 Adapters to train in place of the encoder, which is frozen: a configuration of ``peft`` (the extra
@@ -156,25 +152,21 @@ a whole. Adapters need a larger learning rate: "auto" takes five times the usual
 _DEVICE = 'A torch device; "auto" is a GPU if there is one.'
 _MEMBERS = """
 Size of an ensemble: networks that are trained from different seeds, whose logits are averaged. With
-few rows an ensemble is better than most single networks. Training and prediction take
-``n_members`` times as long. ``joblib.parallel_config(n_jobs=2)`` around ``fit`` trains two at a
-time.
+few rows it is better than most single networks. Everything takes ``n_members`` times as long.
 """
 _PRECISION = """
 "auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that has instructions
-for bf16 (AMX or AVX-512), otherwise in fp32; it predicts in fp32. ``net_.precision`` and the model
-card say what was used. Any other value is used for training and predictions. "bf16" then predicts
-faster where "auto" trains in bf16, but the scores of a text depend slightly on the other texts in
-its batch.
+for bf16 (AMX or AVX-512), otherwise in fp32; it predicts in fp32. ``choices_`` says what was used.
+Any other value is used for training and predictions. "bf16" then predicts faster where "auto"
+trains in it, but the scores of a text depend slightly on the other texts in its batch.
 """
 _RUNTIME = """
 What computes predictions; it can be set on a fitted estimator, too. "onnx" and "onnx-int8" use ONNX
 Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` and ``precision`` are.
-The first prediction exports the network, says so, and takes some seconds for it; for models that
-torch cannot export (XLNet) it raises a ValueError. "onnx" gives the scores of "torch" within
-1e-4. "onnx-int8" is 1.8 to 4.2 times as fast as "torch" on a CPU; its scores are less exact, and
-depend slightly on the other texts in the batch. ``benchmarks`` compares the runtimes. ``fit``, with
-its validation and tuning, always uses torch, and so do predictions after an interrupted fit.
+The first prediction exports the network, which takes some seconds; models that torch cannot export
+(XLNet) are a ValueError. "onnx" gives the scores of "torch" within 1e-4. "onnx-int8" is 1.8 to 4.2
+times as fast as "torch" on a CPU; its scores are less exact, and depend slightly on the other texts
+in the batch. ``fit``, with its validation and tuning, and an interrupted fit always use torch.
 """
 _VERBOSE = """
 0 shows nothing. Otherwise a fit shows its epochs, and long steps (also ``predict``) show a bar; if
@@ -187,21 +179,19 @@ after the other.
 _CHECKPOINT = """
 Directory in which the state of a fit is saved after every epoch. After a crash the same call (same
 data, parameters, files of the base model and int ``random_state``) resumes after the last finished
-epoch and ends with the weights of an uninterrupted fit. Each fit has its own subdirectory, whose
-weights stay, so that finished fits are not run again; delete it when you are done. Callbacks are
-only called for the epochs that are left. Several processes all have to see the directory, and their
-number has to be the same.
+epoch and ends with the weights of an uninterrupted fit; a finished fit is not run again. Each fit
+has its own subdirectory, whose weights stay; delete it when you are done. Callbacks are only called
+for the epochs that are left. Several processes, always as many, all have to see the directory.
 """
-
 _CALLBACKS = """
-Callbacks of skorch (``skorch.callbacks.Callback``), which are called at every step and epoch. Each
-is an object or a tuple (name, object); ``callbacks__<name>__<parameter>`` sets a parameter of it.
-One that raises KeyboardInterrupt, as ``EarlyStopping`` does, ends the fit after this step or, if
-several processes train together, after this epoch. Those that need arrays or set the learning rate
-are refused. A clone gets copies of the callbacks: in cross-validation, what they collect is in
-``net_.callbacks_`` of the fitted estimators. A checkpoint, a study or a cache serves only fits with
-the same callbacks: the same classes and attributes, except for attributes that end in ``_``.
-Loggers and progress bars of skorch are not compared, nor classes with ``only_watches = True``.
+Callbacks of skorch (``skorch.callbacks.Callback``), called at every step and epoch: objects, or
+tuples (name, object); ``callbacks__<name>__<parameter>`` sets a parameter of one. One that raises
+KeyboardInterrupt, as ``EarlyStopping`` does, ends the fit after this step or, if several processes
+train together, after this epoch. Those that need arrays or set the learning rate are refused. A
+clone gets copies: in cross-validation, what they collect is in ``net_.callbacks_`` of the fitted
+estimators. A checkpoint, a study or a cache serves only fits with callbacks of the same classes and
+attributes, except for attributes that end in ``_``. Loggers and progress bars of skorch are not
+compared, nor classes with ``only_watches = True``.
 """
 
 
@@ -321,7 +311,28 @@ def check_settings(settings: Settings) -> None:
             f"n_frozen_layers must be None with peft_config, which freezes the whole encoder. "
             f"Got {settings.n_frozen_layers!r}."
         )
-    _check_loss(settings)
+    loss, given = settings.loss, loss_values(settings)
+    if isinstance(loss, Loss):
+        _check_loss_object(settings, loss, [*given])
+        return
+    usable = loss_parameters(loss)
+    for name, value in given.items():
+        if name not in usable:
+            takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
+            first = ""
+            if loss in ("auto", "cv"):
+                first = f"Set loss={takers[0]!r}, or another one that has {name}. "
+            raise ValueError(
+                f"{first}{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
+                f"{list_some(takers)}. To search over several losses, give each its own grid: "
+                f"[{{'loss': [{loss!r}]}}, {{'loss': [{takers[0]!r}], {name!r}: [{value!r}]}}]."
+            )
+    check_named(loss, type(settings).__name__, given)
+    if settings.K is not None and settings.class_weight not in (None, "log"):
+        raise ValueError(
+            f"K={settings.K!r} means class_weight='log'; got "
+            f"class_weight={settings.class_weight!r}. Drop one."
+        )
 
 
 def settings_of(instance: Settings) -> Settings:
@@ -331,14 +342,12 @@ def settings_of(instance: Settings) -> Settings:
 
 def learned_with(settings: Settings, without: Sequence[str] = ()) -> dict[str, Any]:
     """Return the parameters that decide what is learned, or the part of each that does."""
-    values = {
-        name: (part, getattr(settings, name))
+    return {
+        name: getattr(settings, name)
+        if part.counted is None
+        else part.counted(getattr(settings, name))
         for name, part in parameters_of(Settings).items()
         if part.counts == "in fits" and name not in without
-    }
-    return {
-        name: value if part.counted is None else part.counted(value)
-        for name, (part, value) in values.items()
     }
 
 
@@ -346,33 +355,6 @@ def loss_values(settings: Settings) -> dict[str, Any]:
     """Return the parameters of a loss by name that are not None."""
     values = {name: getattr(settings, name) for name in LOSS_PARAMETERS}
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _check_loss(settings: Settings) -> None:
-    """Raise a ValueError unless the loss and its parameters go together."""
-    loss, given = settings.loss, loss_values(settings)
-    if isinstance(loss, Loss):
-        _check_loss_object(settings, loss, [*given])
-    else:
-        usable = loss_parameters(loss)
-        for name, value in given.items():
-            if name not in usable:
-                takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
-                first = ""
-                if loss in ("auto", "cv"):
-                    first = f"Set loss={takers[0]!r}, or another one that has {name}. "
-                raise ValueError(
-                    f"{first}{name}={value!r} cannot be used with loss={loss!r}; it is a parameter "
-                    f"of {list_some(takers)}. To search over several losses, give each its own "
-                    f"grid: [{{'loss': [{loss!r}]}}, "
-                    f"{{'loss': [{takers[0]!r}], {name!r}: [{value!r}]}}]."
-                )
-        check_named(loss, type(settings).__name__, given)
-    if settings.K is not None and settings.class_weight not in (None, "log"):
-        raise ValueError(
-            f"K={settings.K!r} means class_weight='log'; got "
-            f"class_weight={settings.class_weight!r}. Drop one."
-        )
 
 
 def _check_loss_object(settings: Settings, loss: Loss, given: list[str]) -> None:

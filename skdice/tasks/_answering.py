@@ -11,7 +11,7 @@ import numpy as np
 from .._inputs import check_rows, count_of, list_rows
 from .._parameters import check_number
 from ..losses import Loss, SpanLoss, check_loss_classes, is_over_positions
-from ..metrics import RowCounts, count_rows, read_answers, score_rows
+from ..metrics import read_answers, score_rows
 from ..text import (
     Candidates,
     EncodedDataset,
@@ -47,6 +47,8 @@ class Answering(Task):
         row="question",
         columns=("question", "context"),
         predicts="answer",
+        measure="questions",
+        decision={"null_threshold_": "null_threshold"},
         n_texts=2,
         group_column=1,
         choosable=("null_threshold",),
@@ -84,12 +86,6 @@ class Answering(Task):
         rows = self.read_X(X)
         gold = align_answers(y, contexts_of(rows), self.on_misaligned)
         return rows, gold, gold.kept
-
-    def measure(self, y: Any) -> str:
-        return "questions"
-
-    def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
-        return count_rows(measure, y_true, y_pred)
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -200,27 +196,20 @@ class Answering(Task):
         y, contexts = rows.y.answers, contexts_of(rows.X)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
         no_answer = np.array([candidates.no_answer for candidates in scores])
-        if goal.has_floor:
-            answers = pick_answers(scores, contexts, math.inf)
-            f1 = score_rows(y, answers, "2.0").f1
-            can_answer = np.array([text != "" for text in answers])
-            n_actual = weight @ [any(row) for row in self.read_y(y, rows.X).answers]
+        answers = pick_answers(scores, contexts, math.inf)
+        answered = score_rows(y, answers, "2.0").f1
+        silent = score_rows(y, [""] * len(scores), "2.0").f1
+        can_answer = np.array([text != "" for text in answers])
+        n_actual = weight @ [any(row) for row in self.read_y(y, rows.X).answers]
 
-            def score(threshold: float) -> float:
-                given = weight * (can_answer & (no_answer <= threshold))
-                return float(goal.value(given @ f1, given.sum(), n_actual))
-        elif goal.metric is None:
-            answered = score_rows(y, pick_answers(scores, contexts, math.inf), "2.0").f1
-            silent = score_rows(y, [""] * len(scores), "2.0").f1
-
-            def score(threshold: float) -> float:
-                f1 = np.where(no_answer > threshold, silent, answered)
-                return float(np.average(f1, weights=weight))
-        else:
-            metric = goal.metric
-
-            def score(threshold: float) -> float:
-                return metric(pick_answers(scores, contexts, threshold))
+        def score(threshold: float) -> float:
+            if goal.metric is not None:
+                return goal.metric(pick_answers(scores, contexts, threshold))
+            is_given = no_answer <= threshold
+            if goal.has_floor:
+                given = weight * (can_answer & is_given)
+                return float(goal.value(given @ answered, given.sum(), n_actual))
+            return float(np.average(np.where(is_given, answered, silent), weights=weight))
 
         finite = no_answer[np.isfinite(no_answer)]
         threshold = float(tune_thresholds(finite, score, is_multilabel=False))
@@ -243,10 +232,6 @@ class Answering(Task):
         """Return the task with another threshold of "no answer"."""
         check_number(self.owner, "null_threshold_", threshold, closed="both")
         return replace(self, null_threshold=float(threshold))
-
-    @property
-    def decision(self) -> dict[str, Any]:
-        return {"null_threshold_": self.null_threshold}
 
 
 def contexts_of(rows: Sequence[tuple[str, str]]) -> list[str]:

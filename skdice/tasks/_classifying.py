@@ -86,15 +86,12 @@ class Classifying(Task):
             raise not_allowed(self.owner, "pos_label", allowed, self.pos_label)
 
     def facts(self, rows: Rows) -> LabelFacts:
-        if rows.y.names is not None:
-            return LabelFacts()
         classes = np.unique(rows.y.values)
-        if len(classes) != 2:
+        if rows.y.names is not None or len(classes) != 2:
             return LabelFacts()
         positive = classes[1] if self.pos_label is None else self.pos_label
-        is_positive = rows.y.values == positive
-        share = float(np.average(is_positive, weights=rows.weight))
-        return LabelFacts(positive_share=share)
+        share = np.average(rows.y.values == positive, weights=rows.weight)
+        return LabelFacts(positive_share=float(share))
 
     def learn(self, rows: Rows, reader: TextReader) -> Self:
         names = rows.y.names
@@ -121,16 +118,13 @@ class Classifying(Task):
         dataset, cut = self.windows(rows, reader)
         reuse = active_reuse()
         if len(cut) and (reuse is None or reuse.is_first(TruncationWarning)):
-            n_rows, order = len(rows), ""
-            if number is not None:
+            n_rows = len(rows)
+            if number is not None:  # Rows with labels are there twice beside those without.
                 n_rows, cut = len(np.unique(number)), np.unique(number[cut])
-                # Rows with labels are there twice beside those without.
-                order = " (those of unlabeled follow those of X)" if n_rows < len(rows) else ""
             warnings.warn(
                 f"{len(cut)} of {n_rows} {self.info.row}s are longer than max_length="
                 f"{reader.max_length} pieces and were cut (truncation={self.truncation!r}): "
-                f"{list_rows(cut.tolist())}{order}."
-                f"{'' if reuse is None else ' Other fits that share their work do not say so.'}",
+                f"{list_rows(cut.tolist())}.",
                 TruncationWarning,
                 stacklevel=4,
             )
@@ -349,10 +343,6 @@ class Classifying(Task):
             values = np.broadcast_to(np.asarray(threshold, np.float64), self.classes.shape)
             return replace(self, cut=logit(values) if self.is_multilabel else np.log(values))
 
-    @property
-    def decision(self) -> dict[str, Any]:
-        return {"threshold_": self.fitted_threshold}
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClassifyingTexts(Classifying):
@@ -363,6 +353,8 @@ class ClassifyingTexts(Classifying):
         row="text",
         columns=("text",),
         predicts="labels",
+        measure="texts",
+        decision={"threshold_": "fitted_threshold"},
         can_label=True,
         choosable=("threshold",),
         card=CardTexts(
@@ -381,9 +373,6 @@ class ClassifyingTexts(Classifying):
         if is_indicator(y):
             return ClassLabels(*check_indicator(y, len(rows)))
         return super().read_y(y, rows)
-
-    def measure(self, y: Any) -> str:
-        return "texts"
 
     @property
     def metric_name(self) -> str:
@@ -407,6 +396,8 @@ class ClassifyingPairs(Classifying):
         row="pair",
         columns=("first text", "second text"),
         predicts="labels",
+        measure="pairs",
+        decision={"threshold_": "fitted_threshold"},
         n_texts=2,
         can_label=True,
         choosable=("threshold",),
@@ -438,9 +429,6 @@ class ClassifyingPairs(Classifying):
         if self.similarities is None:
             return dataset
         return replace(dataset, offset=self.similarities.offset(cast(list[tuple[str, str]], rows)))
-
-    def measure(self, y: Any) -> str:
-        return "pairs"
 
     @property
     def head(self) -> HeadSpec:

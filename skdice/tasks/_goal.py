@@ -40,14 +40,10 @@ class Goal:
         for name in ("min_precision", "min_recall"):
             value = getattr(self, name)
             check_number("tune_decision", name, value, low=0, high=1, closed="both", optional=True)
-        given = {
-            "metric": self.metric,
-            "min_precision": self.min_precision,
-            "min_recall": self.min_recall,
-        }
-        names = [name for name, value in given.items() if value is not None]
+        taken = ("metric", "min_precision", "min_recall")
+        names = [name for name in taken if getattr(self, name) is not None]
         if len(names) > 1:
-            raise ValueError(f"tune_decision takes one of {', '.join(given)}; got {names}.")
+            raise ValueError(f"tune_decision takes one of {', '.join(taken)}; got {names}.")
         if self.per_label and self.metric is not None:
             raise ValueError(
                 "per_label=True needs metric=None: a label's bias is tuned by its own precision "
@@ -81,7 +77,9 @@ class Goal:
         total, other = predicted, actual
         if floor is None:
             floor, total, other = self.min_recall, actual, predicted
-        share, lower = divide(correct, total), _lower_bound(correct, total)
+        share = divide(correct, total)
+        spread = np.sqrt(total * share * (1 - share) + 0.25)
+        lower = (correct + 0.5 - spread) / (total + 1)
         reached = np.where(share >= floor, 1 + lower, share)
         return np.where(lower >= floor, 2 + divide(correct, other), reached)
 
@@ -137,7 +135,8 @@ def choose_decision(
 
     def count(value: Any) -> np.ndarray:
         """Return the counts of each row and label, (n_rows, 3, n_labels)."""
-        counts = _count(gold, decide(value), labels)
+        rows = [({e[:3] for e in a}, {e[:3] for e in b}) for a, b in zip(gold, decide(value))]
+        counts = count_by_label(rows, labels)
         return counts if weight is None else counts * weight[:, None, None]
 
     counts = np.array([count(value) for value in candidates])
@@ -173,11 +172,6 @@ def score_candidates(scored: Sequence[Sequence[Any]]) -> list[float]:
     return list(np.unique([0.0, *steps]).tolist())
 
 
-def _count(gold: Sequence[Any], found: Sequence[Any], labels: Sequence[str]) -> np.ndarray:
-    rows = [({e[:3] for e in a}, {e[:3] for e in b}) for a, b in zip(gold, found)]
-    return count_by_label(rows, labels)
-
-
 def _trust(n_entities: np.ndarray) -> np.ndarray:
     """Return the share of what so many entities say that is taken."""
     share: np.ndarray = n_entities / (n_entities + _HALF_TRUSTED)
@@ -196,15 +190,6 @@ def _shared_decision(counts: np.ndarray, candidates: Sequence[float], goal: Goal
     return float(_trust(n_actual)) * shared if n_found else shared
 
 
-def _lower_bound(hits: Any, total: Any) -> np.ndarray:
-    """Return a share of hits less a standard error, by Wilson's interval."""
-    hits, total = np.asarray(hits, dtype=np.float64), np.asarray(total, dtype=np.float64)
-    share = divide(hits, total)
-    spread = np.sqrt(total * share * (1 - share) + 0.25)
-    lower: np.ndarray = (hits + 0.5 - spread) / (total + 1)
-    return lower
-
-
 def tune_thresholds(
     decision: np.ndarray, score: Callable[[Any], float], *, is_multilabel: bool
 ) -> Any:
@@ -216,10 +201,7 @@ def tune_thresholds(
     or n_thresholds of them.
     """
     if decision.ndim == 1:
-        best, _ = _best_threshold(
-            _threshold_candidates(decision, _MOST_CALLS), score, 0.0, score(0.0)
-        )
-        return best
+        return _best_threshold(decision, _MOST_CALLS, score, 0.0, score(0.0))[0]
     n_thresholds = decision.shape[1]
     most = max(_FEWEST_PER_THRESHOLD, _MOST_CALLS // n_thresholds)
     thresholds = np.zeros(n_thresholds)
@@ -239,22 +221,24 @@ def tune_thresholds(
                 return score(changed)
 
             thresholds[k], best_score = _best_threshold(
-                _threshold_candidates(margin, most), score_of, float(thresholds[k]), best_score
+                margin, most, score_of, float(thresholds[k]), best_score
             )
         if best_score <= before:
             break
     return thresholds
 
 
-def _threshold_candidates(margin: np.ndarray, most: int) -> np.ndarray:
-    """Return thresholds that part the rows differently, the nearest to 0 first.
+def _best_threshold(
+    margin: np.ndarray, most: int, score: Callable[[float], float], start: float, reached: float
+) -> tuple[float, float]:
+    """Return the best of the start, whose score is given, and of thresholds that part the rows.
 
-    There is one between any two neighbouring values; if that is too many, a selection: half of it
-    in equal steps of rank, half in equal steps of value.
+    There is one between any two neighbouring values, the nearest to 0 first; if that is too many, a
+    selection: half of it in equal steps of rank, half in equal steps of value.
     """
     values = np.unique(margin)
     if not len(values):
-        return values
+        return start, reached
     between = (values[1:] + values[:-1]) / 2
     between = np.concatenate([[values[0] - 1], between, [values[-1] + 1]])
     if len(between) > most:
@@ -262,16 +246,6 @@ def _threshold_candidates(margin: np.ndarray, most: int) -> np.ndarray:
         steps = np.linspace(between[0], between[-1], most // 2)
         by_value = np.searchsorted(between, steps).clip(max=len(between) - 1)
         between = between[np.union1d(by_rank, by_value)]
-    ordered: np.ndarray = between[np.argsort(np.abs(between), kind="stable")]
-    return ordered
-
-
-def _best_threshold(
-    candidates: np.ndarray, score: Callable[[float], float], start: float, start_score: float
-) -> tuple[float, float]:
-    best, best_score = start, start_score
-    for value in candidates.tolist():
-        value_score = score(value)
-        if value_score > best_score:
-            best, best_score = value, value_score
-    return best, best_score
+    candidates = between[np.argsort(np.abs(between), kind="stable")].tolist()
+    tried = [(start, reached), *((value, score(value)) for value in candidates)]
+    return max(tried, key=lambda found: found[1])

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from scipy.special import expit, logit
 
-from .._parameters import check_number
+from .._parameters import check_number, not_allowed
 from ..losses import Loss, QueryLoss, check_loss_classes
 from ..text import (
     EncodedDataset,
@@ -21,7 +21,6 @@ from ..text import (
     find_spans,
     write_tags,
 )
-from ._default_queries import choose_queries
 from ._goal import F1, Goal, choose_decision
 from ._rows import Rows
 from ._tagging import WordTask
@@ -44,6 +43,52 @@ _CHUNK_SENTENCES = 512
 # Logits of entities tried as thresholds, in the order of preference among equally good ones.
 _THRESHOLDS: list[float] = sorted((np.arange(-40, 41) / 10).tolist(), key=abs)
 
+# What is asked for common types of entities, and other names of these.
+_QUERIES = {
+    "person": "Which people are mentioned by their name, be they real or invented?",
+    "location": "Which places are mentioned: countries, cities, regions, mountains, rivers, roads?",
+    "organization": "Which organisations are mentioned: companies, parties, teams, agencies?",
+    "misc": "Which other names are mentioned: nationalities, languages, events, works, products?",
+    "gpe": "Which countries, cities and states are mentioned that have a government?",
+    "facility": "Which buildings, airports, bridges and other constructions are mentioned?",
+    "vehicle": "Which cars, ships, planes and other vehicles are mentioned?",
+    "weapon": "Which weapons are mentioned, such as guns, bombs and missiles?",
+    "norp": "Which nationalities, religions and political groups are mentioned?",
+    "product": "Which products are mentioned by their name?",
+    "event": "Which events are mentioned by their name, such as wars, storms and games?",
+    "work_of_art": "Which titles of books, songs, films and other works are mentioned?",
+    "law": "Which laws and treaties are mentioned by their name?",
+    "language": "Which languages are mentioned?",
+    "date": "Which dates and periods are mentioned?",
+    "time": "Which times of the day are mentioned?",
+    "percent": "Which percentages are mentioned?",
+    "money": "Which sums of money are mentioned, with their unit?",
+    "quantity": "Which measured amounts are mentioned, such as weights and distances?",
+    "ordinal": "Which ordinal numbers are mentioned, such as first and second?",
+    "cardinal": "Which plain numbers are mentioned?",
+    "disease": "Which diseases, disorders and symptoms are mentioned?",
+    "chemical": "Which chemicals and drugs are mentioned?",
+    "gene": "Which genes and proteins are mentioned?",
+    "species": "Which species of animals, plants and microbes are mentioned?",
+}
+_NAMES = {
+    "per": "person",
+    "pers": "person",
+    "people": "person",
+    "loc": "location",
+    "place": "location",
+    "org": "organization",
+    "organisation": "organization",
+    "company": "organization",
+    "fac": "facility",
+    "veh": "vehicle",
+    "wea": "weapon",
+    "miscellaneous": "misc",
+    "drug": "chemical",
+    "protein": "gene",
+    "dna": "gene",
+}
+
 # The spans of each sentence, each behind the lowest of its three logits.
 Found: TypeAlias = list[list[tuple[float, Entity]]]
 
@@ -57,6 +102,8 @@ class Querying(WordTask):
         row="sentence",
         columns=("words",),
         predicts="tags",
+        measure="entities",
+        decision={"scheme_": "scheme", "threshold_": "threshold"},
         n_texts=2,
         adjustable=("decode",),
         card=CardTexts(
@@ -76,15 +123,11 @@ class Querying(WordTask):
     decode: str = "flat"  # or "nested"
     cut: float | dict[str, float] = 0.0  # what the lowest of the three logits has to exceed
     labels: list[str] = field(default_factory=list)
-    scheme: str = "IOB2"  # of the tags that are predicted
     # How the training tags spell I, E and S where they do not use these letters.
     roles: dict[str, str] = field(default_factory=dict)
 
     def read_y(self, y: Any, rows: Sequence[Any]) -> GoldEntities:
         return check_entities(y, rows)
-
-    def measure(self, y: Any) -> str:
-        return "entities"
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -191,7 +234,6 @@ class Querying(WordTask):
 
     @property
     def entity_labels(self) -> list[str]:
-        """The labels that entities may have."""
         return self.labels
 
     def find(
@@ -217,19 +259,26 @@ class Querying(WordTask):
 
     def tags(self, found: Found, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         """Return a tag for each word, of the entities without overlaps."""
+        assert self.scheme is not None
         return [
             write_tags(row, len(sentence), self.scheme, self.roles)
             for row, sentence in zip(_entities(map(best_disjoint, found)), sentences)
         ]
 
-    def score(self, y_true: GoldEntities, y_pred: list[list[Entity]], weight: Any = None) -> float:
-        """Return the micro F1 of entities."""
-        return span_f1_score(y_true.spans, y_pred, weight)
+    def predict_tags(
+        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
+    ) -> list[list[str]]:
+        return self.tags(self.find(sentences, reader, logits), sentences)
+
+    def predict_entities(
+        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
+    ) -> list[list[Entity]]:
+        return self.entities(self.find(sentences, reader, logits))
 
     def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
         def validate(logits: Logits) -> float:
-            found = self.entities(self.find(rows.X, reader, logits))
-            return self.score(rows.y, found, rows.weight)
+            found = self.predict_entities(rows.X, reader, logits)
+            return span_f1_score(rows.y.spans, found, rows.weight)
 
         return validate
 
@@ -280,10 +329,6 @@ class Querying(WordTask):
             return replace(self, cut=cut)
         return replace(self, cut=float(logit(threshold)))
 
-    @property
-    def decision(self) -> dict[str, Any]:
-        return {"scheme_": self.scheme, "threshold_": self.threshold}
-
 
 def _entities(found: Iterable[list[tuple[float, Entity]]]) -> list[list[Entity]]:
     return [[entity for _, entity in spans] for spans in found]
@@ -302,3 +347,35 @@ def _count(encoded: EncodedQueries, spans: list[list[tuple[int, int, str]]]) -> 
     weight = data.text_weight
     n_starts = sum(weight[i] for i, _, _ in starts)
     return np.array([weight[words[:, 0]].sum() - n_starts, n_starts])
+
+
+def default_query(label: str) -> str:
+    """Return the query of a label: that of a common type, or else the name of the label."""
+    name = label.lower()
+    return _QUERIES.get(_NAMES.get(name, name), label.replace("_", " "))
+
+
+def choose_queries(labels: list[str], given: dict[str, str] | None) -> dict[str, str]:
+    """Return the query of each label; labels that were forgotten are named in a warning."""
+    given = given or {}
+    queries = {label: given.get(label) or default_query(label) for label in labels}
+    missing = [label for label in labels if label not in given]
+    if given and missing:
+        warnings.warn(
+            f"queries has no query for {', '.join(map(repr, missing))}; asked is "
+            f"{', '.join(repr(queries[label]) for label in missing)}.",
+            stacklevel=3,
+        )
+    return queries
+
+
+def check_queries(owner: str, name: str, queries: Any) -> None:
+    """Raise a ValueError unless queries is None or a dict of label to text."""
+    if queries is not None and not isinstance(queries, dict):
+        raise not_allowed(owner, name, "None or a dict of label to text", queries)
+    for label, query in (queries or {}).items():
+        if not isinstance(label, str) or not isinstance(query, str) or not query.strip():
+            raise ValueError(
+                f"The {name!r} parameter of {owner} must be None or a dict of label to a text "
+                f"that is not empty. Got {query!r} for {label!r}."
+            )

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -55,6 +56,24 @@ class WordTask(Task):
     splitter: str = "words"  # of raw texts: "words" or "characters", as in training
     # Words of the training sentences that the splitter "words" would cut.
     cut_words: list[str] = field(default_factory=list)
+    scheme: str | None = None  # of chunk tags
+
+    @property
+    @abstractmethod
+    def entity_labels(self) -> list[str]:
+        """The labels that entities may have."""
+
+    @abstractmethod
+    def predict_tags(
+        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
+    ) -> list[list[str]]:
+        """Return one tag for each word."""
+
+    @abstractmethod
+    def predict_entities(
+        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
+    ) -> list[list[Entity]]:
+        """Return the entities of each sentence, positions in words."""
 
     def read_X(self, X: Any) -> list[list[str]]:
         return check_token_lists(X)
@@ -78,6 +97,8 @@ class Tagging(WordTask):
         row="sentence",
         columns=("words",),
         predicts="tags",
+        measure="tags",
+        decision={"scheme_": "scheme", "threshold_": "threshold", "background_bias_": "bias"},
         can_label=True,
         choosable=("word_shapes", "crf"),
         adjustable=("decode",),
@@ -100,13 +121,13 @@ class Tagging(WordTask):
     bias: float | dict[str, float] = 0.0  # added to the logit of "O"
     threshold: float | dict[str, float] = 0.0  # entities with a lower score are dropped
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
-    scheme: str | None = None  # of chunk tags
 
     def read_y(self, y: Any, rows: Sequence[Any]) -> list[list[str]]:
         return check_tags(y, rows)
 
     def measure(self, y: Any) -> str:
-        return "entities" if are_chunk_tags(sorted({tag for row in y for tag in row})) else "tags"
+        is_chunks = are_chunk_tags(sorted({tag for row in y for tag in row}))
+        return "entities" if is_chunks else self.info.measure
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -224,7 +245,6 @@ class Tagging(WordTask):
 
     @property
     def entity_labels(self) -> list[str]:
-        """The labels that entities may have."""
         if self.scheme is None:
             raise ValueError(
                 f"Entities need chunk tags ('O', 'B-x', 'I-x', ...); the tags of this tagger are "
@@ -236,22 +256,25 @@ class Tagging(WordTask):
     def metric_name(self) -> str:
         return "accuracy" if self.scheme is None else "F1"
 
-    def score(
-        self,
-        y_true: Sequence[Sequence[str]],
-        y_pred: Sequence[Sequence[str]],
-        weight: np.ndarray | None = None,
-    ) -> float:
-        """Return the micro F1 of entities or, of other tags, the accuracy."""
-        counts = count_rows("tags" if self.scheme is None else "entities", y_true, y_pred)
-        return counts.of_all_rows(weight)["f1"]
+    def predict_tags(
+        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
+    ) -> list[list[str]]:
+        dataset = self.encode(sentences, reader)
+        return self.decoder.tags(logits(dataset), dataset.item_offsets)
+
+    def predict_entities(
+        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
+    ) -> list[list[Entity]]:
+        dataset = self.encode(sentences, reader)
+        return self.decoder.entities(logits(dataset), dataset.item_offsets)
 
     def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
         dataset = self.encode(rows.X, reader)
+        measure = "tags" if self.scheme is None else "entities"
 
         def validate(logits: Logits) -> float:
             tags = self.decoder.tags(logits(dataset), dataset.item_offsets)
-            return self.score(rows.y, tags, rows.weight)
+            return count_rows(measure, rows.y, tags).of_all_rows(rows.weight)["f1"]
 
         return validate
 
@@ -340,14 +363,6 @@ class Tagging(WordTask):
         for value in threshold.values() if isinstance(threshold, Mapping) else [threshold]:
             check_number(self.owner, "threshold_", value, low=0, high=1, closed="both")
         return replace(self, threshold=threshold)
-
-    @property
-    def decision(self) -> dict[str, Any]:
-        return {
-            "scheme_": self.scheme,
-            "threshold_": self.threshold,
-            "background_bias_": self.bias,
-        }
 
 
 def warn_of_background(tags: Sequence[Sequence[str]], stacklevel: int) -> None:

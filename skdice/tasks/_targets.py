@@ -100,7 +100,10 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
             "A multi-label y must have two columns or more; got one. One label a row needs no list."
         )
     check_y(matrix, n_rows, "rows of 0 and 1")
-    bad = np.argwhere(~_is_zero_or_one(matrix))
+    is_good = [
+        isinstance(value, numbers.Real) and value in (0, 1) for value in matrix.astype(object).flat
+    ]
+    bad = np.argwhere(~np.array(is_good, dtype=bool).reshape(matrix.shape))
     if len(bad):
         row, column = bad[0]
         raise ValueError(
@@ -159,13 +162,6 @@ def _to_matrix(y: Any) -> np.ndarray:
     return matrix
 
 
-def _is_zero_or_one(matrix: np.ndarray) -> np.ndarray:
-    if matrix.dtype != object:
-        return np.isin(matrix, (0, 1))
-    is_good = [isinstance(value, numbers.Real) and value in (0, 1) for value in matrix.flat]
-    return np.array(is_good, dtype=bool).reshape(matrix.shape)
-
-
 @dataclass(frozen=True)
 class GoldEntities:
     """The entities of sentences."""
@@ -181,23 +177,23 @@ class GoldEntities:
 def check_entities(y: Any, sentences: Sequence[Sequence[str]]) -> GoldEntities:
     """Return the entities of chunk tags, or of rows of (start, end, label), scored or not."""
     rows = check_y(y, len(sentences), "lists of tags or of (start, end, label)")
-    if _are_tags(rows, sentences):
-        return _read_tags(check_tags(rows, sentences))
-    return _check_spans(rows, sentences)
-
-
-def _are_tags(rows: list[Any], sentences: Sequence[Sequence[str]]) -> bool:
-    """Whether y is meant to be tags: most rows are, so that an error names those that are not."""
     filled = [row for row in rows if _has_strings(row) or list_items(row)]
-    if not filled:
-        return not any(map(len, sentences))
-    return 2 * sum(map(_has_strings, filled)) >= len(filled)
+    are_tags = not any(map(len, sentences))
+    if filled:  # Most of them say what is meant, so that an error names the others.
+        are_tags = 2 * sum(map(_has_strings, filled)) >= len(filled)
+    if are_tags:
+        return _read_tags(check_tags(rows, sentences))
+    spans = []
+    for i, (row, sentence) in enumerate(zip(rows, sentences)):
+        read = [check_span(s, "y", f"row {i}", len(sentence)) for s in list_spans(row, "y", i)]
+        spans.append(list(dict.fromkeys(read)))
+    return GoldEntities(spans, None, {})
 
 
 def _read_tags(tags: list[list[str]]) -> GoldEntities:
     distinct = {tag for row in tags for tag in row}
-    if distinct - {"O"} and not are_chunk_tags(sorted(distinct)):
-        stray = {tag for tag in distinct if tag != "O" and not are_chunk_tags([tag])}
+    stray = {tag for tag in distinct if tag != "O" and not are_chunk_tags([tag])}
+    if stray:
         i, tag = next((i, tag) for i, row in enumerate(tags) for tag in row if tag in stray)
         raise ValueError(
             f"Tags must be 'O' or a chunk tag ('B-x', 'I-x', ...), or rows of (start, end, label); "
@@ -205,18 +201,6 @@ def _read_tags(tags: list[list[str]]) -> GoldEntities:
         )
     spans = [[(start, end, label) for start, end, label in get_entities(row)] for row in tags]
     return GoldEntities(spans, infer_scheme(tags), spelled_roles(distinct))
-
-
-def _check_spans(rows: list[Any], sentences: Sequence[Sequence[str]]) -> GoldEntities:
-    spans = [
-        list(
-            dict.fromkeys(
-                check_span(span, "y", f"row {i}", len(sentence)) for span in list_spans(row, "y", i)
-            )
-        )
-        for i, (row, sentence) in enumerate(zip(rows, sentences))
-    ]
-    return GoldEntities(spans, None, {})
 
 
 def find_overlap(spans: Sequence[Span]) -> tuple[Span, Span] | None:

@@ -2,15 +2,16 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from .._inputs import check_sample_weight
 from ..losses import Loss
-from ..metrics import RowCounts
+from ..metrics import RowCounts, count_rows
 from ..text import EncodedDataset, TextReader
 from ._goal import F1, Goal
 from ._rows import Rows
@@ -67,6 +68,9 @@ class TaskInfo:
     columns: tuple[str, ...]  # what a row of X has
     predicts: Literal["tags", "labels", "answer"]
     card: CardTexts
+    measure: str  # the key of the metrics, of chunk tags "entities" whatever it is
+    # The fitted attributes that turn logits into predictions, and where the task has them.
+    decision: Mapping[str, str]
     n_texts: int = 1  # in a window
     group_column: int | None = None  # of X, whose equal values stay together in a split
     can_label: bool = False  # whether rows without labels can be learned from
@@ -189,9 +193,8 @@ def correct_draw(
     n_columns). Each item has a weight, and the share of its group of texts that an epoch has.
 
     The shift is by how much the draw raises the log-odds of the classes (King & Zeng 2001, section
-    4.1); it is 0 for classes without items. Where a class is in texts of several groups, as the
-    words outside entities are, those of a group that is always drawn are too many in it. So each
-    counts for the share of its class over the share of its group: 1 in the mean over a class.
+    4.1); it is 0 for classes without items. A class may be in texts of several groups, as words
+    outside entities are. So each item counts for the share of its class over that of its group.
     """
 
     def log_share(is_one: np.ndarray) -> np.ndarray:
@@ -242,9 +245,10 @@ class Task(ABC):
         rows = self.read_X(X)
         return rows, self.read_y(y, rows), None
 
-    def read(self, X: Any, y: Any, weight: np.ndarray | None = None) -> Rows:
+    def read(self, X: Any, y: Any, weight: Any = None) -> Rows:
         """Return rows with labels to compare predictions with."""
         rows = self.read_X(X)
+        weight = check_sample_weight(weight, len(rows))
         return Rows(rows, self.read_y(y, rows), weight, None, np.arange(len(rows)))
 
     def groups(self, rows: Sequence[Any]) -> Sequence[Any] | None:
@@ -347,15 +351,15 @@ class Task(ABC):
         """
         raise NotImplementedError
 
-    @abstractmethod
     def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
         """Count what each row adds to the metrics."""
+        return count_rows(measure, y_true, y_pred)
 
-    @abstractmethod
     def measure(self, y: Any) -> str:
         """Return the key of the metrics of these labels."""
+        return self.info.measure
 
     @property
     def decision(self) -> dict[str, Any]:
         """The fitted attributes that turn logits into predictions."""
-        return {}
+        return {name: getattr(self, own) for name, own in self.info.decision.items()}

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from joblib import parallel_config
 from sklearn.base import clone
 
 from skdice.losses._combined import match_scores
@@ -72,17 +71,6 @@ def test_scores_of_query_matches_are_the_mean(joined):
     each = torch.stack([of_matches(one) for one in singles(estimator)])
     assert each.std(0).max() > 1e-3
     torch.testing.assert_close(of_matches(estimator), each.mean(0), atol=1e-4, rtol=1e-4)
-
-
-def test_fits_repeat_also_side_by_side(joined, tmp_path):
-    estimator, X, y = joined("texts")
-    with parallel_config("loky", n_jobs=2):
-        same = clone(estimator).fit(X, y)
-    np.testing.assert_allclose(logits(same, X), logits(estimator, X), atol=1e-6)
-    assert not same.interrupted_
-    for name in ("lr_", "max_epochs_", "best_epoch_", "classes_"):
-        np.testing.assert_array_equal(getattr(same, name), getattr(estimator, name))
-    same.save_pretrained(tmp_path / "saved")
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -61,6 +61,5 @@ def test_cut_texts_are_said_once(tiny_bert):
             DiceTextClassifier(tiny_bert, **fast).fit(X, y).predict(X)
     cut = [str(w.message) for w in record if w.category is TruncationWarning]
     assert len(cut) == 1
-    assert cut[0].endswith("Other fits that share their work do not say so.")
     with pytest.warns(TruncationWarning, match=r"of 12 texts are longer.*: rows? [\d, .]+$"):
         DiceTextClassifier(tiny_bert, **fast).fit(X, y)
