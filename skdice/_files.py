@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -104,12 +105,17 @@ def read_one_version(directory: Path, read: Callable[[Path], T]) -> T:
 @contextmanager
 def explained(directory: Path, what: str) -> Iterator[None]:
     """Add to an error of the file system what could not be saved, and that nothing was lost."""
+    handled = sys.exception()  # By the caller, which is no part of what goes wrong here.
     try:
         yield
     except Exception as error:
-        # Libraries in Rust raise errors of their own.
-        found = re.search(r"\(os error (\d+)\)", str(error))
-        number = error.errno if isinstance(error, OSError) else found and int(found[1])
+        number: int | None = None
+        cause: BaseException | None = error
+        while number is None and cause not in (None, handled):
+            # Libraries in Rust raise errors of their own, and torch another one after the system's.
+            found = re.search(r"\(os error (\d+)\)", str(cause))
+            number = cause.errno if isinstance(cause, OSError) else found and int(found[1])
+            cause = cause.__context__
         if number is None:
             raise
         raise OSError(

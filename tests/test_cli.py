@@ -283,8 +283,10 @@ class TestPredict:
     def test_a_file_of_another_task(self, folder, tagger, run):
         status, out, err = run("predict", tagger, "questions.json")
         assert (status, out) == (2, "")
-        assert "looks like squad, which is not for --task tagging" in err
-        assert "--lines" in err
+        assert "looks like squad, which is not for --task tagging. --lines reads it" in err
+        assert "Pass --task" not in err  # It is no option here.
+        _, _, err = run("score", tagger, "questions.json")
+        assert "which is not for --task tagging. Pass --task to read it all the same." in err
 
     def test_options_of_taggers(self, tagger, run):
         threshold = float(np.median([row["score"] for row in self.expected(tagger)]))

@@ -27,6 +27,7 @@ from skdice.io import DirectoryCheckpoint
 
 from ..io.conftest import CASES, make
 from ..io.test_save_safety import in_a_process
+from ..limits import limited_file_size
 from ..spies import Spy, fitted_state, stop
 from ..tiny_models import change_weights
 
@@ -266,6 +267,21 @@ def test_bad_parameters(directory, random_state, error, message, tiny_bert):
     tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=directory, random_state=random_state)
     with pytest.raises(error, match=message):
         tagger.fit(X, y)
+
+
+@pytest.mark.parametrize("n_bytes", [1, 5_000, 150_000])
+def test_a_full_disk_keeps_the_last_state(n_bytes, tmp_path):
+    """It says so wherever it is met: torch raises an error of its own after that of the system."""
+    checkpoint = DirectoryCheckpoint(tmp_path, "fit")
+    states = [{"weights": torch.full((50_000,), value)} for value in (1.0, 2.0)]
+    checkpoint.save(states[0])
+    with (
+        limited_file_size(n_bytes),
+        pytest.raises(OSError, match=r"The checkpoint could not be saved \(File too large\)"),
+    ):
+        checkpoint.save(states[1])
+    assert torch.equal(checkpoint.load()["weights"], states[0]["weights"])
+    assert os.listdir(checkpoint.path) == ["state.pt"]
 
 
 # -- whole processes -------------------------------------------------------------------------------
