@@ -265,7 +265,9 @@ def _read_data(arguments: argparse.Namespace, path: str, task: str | None) -> tu
     found = datasets.find_format(path, encoding=options.get("encoding", "utf-8"))
     if task and not arguments.task and found not in (None, *TASKS[task].formats):
         is_predict = hasattr(arguments, "lines")  # That has no option for the task.
-        way = "--lines reads it line by line" if is_predict else "Pass --task to read it all the same"
+        way = (
+            "--lines reads it line by line" if is_predict else "Pass --task to read it all the same"
+        )
         raise ValueError(f"{path} looks like {found}, which is not for --task {task}. {way}.")
     guessed = "" if task else " (guessed)"
     task = task or next((name for name, its in TASKS.items() if found in its.formats), None)
