@@ -6,8 +6,6 @@ __all__ = ["TruncationWarning"]
 class TruncationWarning(UserWarning):
     """Texts were longer than ``max_length`` pieces, and were cut.
 
-    In a search, and inside :func:`skdice.model_selection.reuse_work`, it is given once.
-
     Examples
     --------
     >>> import warnings

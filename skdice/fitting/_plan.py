@@ -15,7 +15,7 @@ from .._inputs import list_some
 from ..losses import Loss, log_class_weight, make_loss
 from ..nn import Encoder, describe_encoder, resolve_device, resolve_precision, works_on
 from ..tasks import ClassifyingPairs, Rows, Task, TrainingSet
-from ..text import TextReader, load_tokenizer
+from ..text import TextReader, WordTokenizer
 from . import auto
 from ._initial_weights import InitialWeights
 from ._network import Plan, Schedule, begin_pairs, make_sampler, ranks_of, sample
@@ -108,7 +108,7 @@ def prepare(
 def read_model(task: Task, settings: Settings) -> tuple[TextReader, Encoder]:
     """Return the reader of texts of a model, and the description of its encoder."""
     model = os.fspath(settings.model)
-    tokenizer = load_tokenizer(model)
+    tokenizer = WordTokenizer(model)
     encoder = describe_encoder(model, sees_case=tokenizer.sees_case)
     frame = tokenizer.pair_frame if task.info.n_texts == 2 else tokenizer.frame
     limits = (encoder.n_positions, tokenizer.tokenizer.model_max_length)

@@ -1,6 +1,5 @@
 """Tuning and comparing of estimators."""
 
-from ..text import reuse_work
 from ._compare import compare_losses
 from ._cross_val import cross_val_predict_proba
 from ._decision import tune_decision
@@ -15,7 +14,6 @@ __all__ = [
     "StratifiedTagKFold",
     "compare_losses",
     "cross_val_predict_proba",
-    "reuse_work",
     "suggest_loss",
     "tune_decision",
 ]

@@ -123,8 +123,6 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    In one process, trials share encoded texts, as inside :func:`reuse_work`.
-
     Several processes, on one machine or many, share a study by the same ``storage`` and
     ``study_name``; each call of ``fit`` returns when the study has ``n_trials``. A trial that was
     interrupted, or whose process was killed, does not count, and another one takes its place; after

@@ -33,7 +33,6 @@ from .._digest import digest
 from .._parameters import not_allowed
 from .._pipeline import with_parameters
 from .._random_state import make_rng
-from ..text import reuse_work
 from ._space import Space, draw_parameters
 
 # Complete trials before the first one is stopped.
@@ -153,8 +152,7 @@ def run_study(
         for trial in _counted(study):
             if trial.state in _SCORED:
                 objective.parameters_of(trial)
-        with reuse_work():
-            _run_trials(study, objective, n_jobs, search)
+        _run_trials(study, objective, n_jobs, search)
     return study
 
 

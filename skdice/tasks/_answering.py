@@ -107,16 +107,13 @@ class Answering(Task):
     ) -> EncodedQuestions:
         """Return questions with their contexts as windows of pieces."""
         questions, contexts = [question for question, _ in rows], contexts_of(rows)
-        encoded = reader.once(
-            (self.info.name, self.stride, questions, contexts, answers),
-            lambda: encode_questions(
-                questions,
-                contexts,
-                reader.tokenizer,
-                reader.max_length,
-                self.stride,
-                answers=answers,
-            ),
+        encoded = encode_questions(
+            questions,
+            contexts,
+            reader.tokenizer,
+            reader.max_length,
+            self.stride,
+            answers=answers,
         )
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 

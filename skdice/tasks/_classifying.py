@@ -14,7 +14,7 @@ from .._parameters import check_number, not_allowed
 from ..exceptions import TruncationWarning
 from ..losses import check_loss_classes
 from ..metrics import RowCounts, count_rows
-from ..text import EncodedDataset, Similarities, TextReader, active_reuse, encode_rows
+from ..text import EncodedDataset, Similarities, TextReader, encode_rows
 from ._goal import F1, Goal, tune_thresholds
 from ._rows import ClassLabels, Rows
 from ._targets import check_indicator, check_known_columns, check_labels, is_indicator
@@ -116,8 +116,7 @@ class Classifying(Task):
     ) -> EncodedDataset:
         """Return rows as windows of pieces, each an item; a warning names those that are cut."""
         dataset, cut = self.windows(rows, reader)
-        reuse = active_reuse()
-        if len(cut) and (reuse is None or reuse.is_first(TruncationWarning)):
+        if len(cut):
             n_rows = len(rows)
             if number is not None:  # Rows with labels are there twice beside those without.
                 n_rows, cut = len(np.unique(number)), np.unique(number[cut])
@@ -135,10 +134,7 @@ class Classifying(Task):
     ) -> tuple[EncodedDataset, np.ndarray]:
         """Return rows as windows of pieces, and which rows are cut."""
         frame = reader.frame(self.info.n_texts)
-        return reader.once(
-            (self.info.name, self.truncation, rows),
-            lambda: encode_rows(rows, reader.tokenizer, frame, reader.max_length, self.truncation),
-        )
+        return encode_rows(rows, reader.tokenizer, frame, reader.max_length, self.truncation)
 
     def targets(self, rows: Rows) -> np.ndarray:
         """Return the class index of each row; of several labels, 0 and 1 in a column of each."""

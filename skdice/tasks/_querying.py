@@ -169,16 +169,13 @@ class Querying(WordTask):
             number = {label: i for i, label in enumerate(self.labels)}
             numbered = [[(start, end, number[label]) for start, end, label in row] for row in spans]
         queries = [self.queries[label] for label in self.labels]
-        encoded = reader.once(
-            (self.info.name, self.stride, queries, sentences, numbered),
-            lambda: encode_queries(
-                sentences,
-                queries,
-                reader.tokenizer,
-                reader.max_length,
-                self.stride,
-                spans=numbered,
-            ),
+        encoded = encode_queries(
+            sentences,
+            queries,
+            reader.tokenizer,
+            reader.max_length,
+            self.stride,
+            spans=numbered,
         )
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 

@@ -192,11 +192,8 @@ class Tagging(WordTask):
         if tags is not None:
             index = {tag: i for i, tag in enumerate(self.classes.tolist())}
             target = np.array([index[tag] for row in tags for tag in row], dtype=np.int64)
-        dataset = reader.once(
-            (self.info.name, stride, with_shapes, sentences),
-            lambda: encode_words(
-                sentences, reader.tokenizer, reader.max_length, stride, with_shapes=with_shapes
-            ),
+        dataset = encode_words(
+            sentences, reader.tokenizer, reader.max_length, stride, with_shapes=with_shapes
         )
         return replace(dataset, target=target, weight=weight)
 

@@ -15,7 +15,6 @@ from ._encoding import SHAPES, EncodedDataset, encode_rows, encode_words, has_ca
 from ._queries import EncodedQueries, encode_queries
 from ._questions import EncodedQuestions, Span, encode_questions
 from ._ragged import Ragged, offsets_from_lengths, ranges
-from ._reuse import TextReader, active_reuse, load_tokenizer, reuse_work
 from ._similarity import Similarities
 from ._splitting import (
     SPLITTERS,
@@ -28,4 +27,4 @@ from ._splitting import (
     often_cut,
 )
 from ._tags import allowed_transitions, are_chunk_tags, infer_scheme, spelled_roles, write_tags
-from ._tokenizer import Frame, WordTokenizer
+from ._tokenizer import Frame, TextReader, WordTokenizer

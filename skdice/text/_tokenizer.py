@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._digest import digest
 from .._pretrained import loading
 from ._ragged import Ragged, offsets_from_lengths
 
@@ -82,13 +81,6 @@ class WordTokenizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _backend=_plain_backend(state["tokenizer"]))
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A digest of all that the pieces of a text depend on."""
-        special = (self.tokenizer.all_special_ids, self._unknown_id(), self.pad_id, self.pads_left)
-        parts = (self._backend.to_str(), self.word_prefix, special, self.frame, self.pair_frame)
-        return digest(parts)
 
     @property
     def pad_id(self) -> int:
@@ -283,3 +275,15 @@ def _lacks_prefix_space(pre_tokenizer: Any) -> bool:
         return False
     first, after_space = (pre_tokenizer.pre_tokenize_str(text)[0][0] for text in ("a", " a"))
     return bool(first == "a" and after_space == "Ġa")
+
+
+@dataclass(frozen=True)
+class TextReader:
+    """How texts are read: the tokenizer, and how many pieces a window has at most."""
+
+    tokenizer: WordTokenizer
+    max_length: int
+
+    def frame(self, n_texts: int) -> Frame:
+        """Return the special tokens around one text or around two."""
+        return self.tokenizer.pair_frame if n_texts == 2 else self.tokenizer.frame
