@@ -74,6 +74,9 @@ def load_transformer(
             ignore_mismatched_sizes=True,
             output_loading_info=True,
         )
+    # A file lies in memory at any address, on which the last bits of a product may depend.
+    for tensor in (*transformer.parameters(), *transformer.buffers()):
+        tensor.data = tensor.data.clone()
     encoder = set(transformer.base_model.parameters())
     head = {name for name, weight in transformer.named_parameters() if weight not in encoder}
     mismatched = {key[0] if isinstance(key, tuple) else key for key in info["mismatched_keys"]}
