@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
+from .._inputs import count_of
 from ..io import Fitted
 from ..losses import Loss, LossName, SetLoss
 from ..nn import NotFiniteError, NotLearningError, TextNet
@@ -264,7 +265,7 @@ def _compare_losses(
         means[name] = float(np.average(scores, weights=weights))
     best = max(means, key=lambda name: means[name])
     shown = " and ".join(f"{mean:.3f} with {name}" for name, mean in means.items())
-    why = [f"The mean {metric} of {len(used)} folds of the training rows is {shown}."]
+    why = [f"The mean {metric} of {count_of(len(used), 'fold')} of the training rows is {shown}."]
     why += [f"Fold {i} is left out of both: {problem}" for i, problem in problems.items()]
     return Choice(best, " ".join(why))
 
