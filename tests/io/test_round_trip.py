@@ -74,6 +74,19 @@ def test_predictions_parameters_and_state_are_equal(fitted, case, family, tmp_pa
         assert_same(outputs(loaded, odd), outputs(estimator, odd))
 
 
+def test_files_that_change_after_loading(fitted, own_bert, tmp_path):
+    """Neither the saved weights nor those of the base model are read again."""
+    estimator, X, y = fitted("texts")
+    loaded = saved_and_loaded(estimator, tmp_path / "saved")
+    own = clone(estimator).set_params(model=str(own_bert)).fit(X, y)
+    for directory in (tmp_path / "saved", own_bert):
+        file = directory / "model.safetensors"
+        with file.open("r+b") as opened:  # The same file, in its place.
+            opened.write(bytes(file.stat().st_size))
+    assert_same(outputs(loaded, X), outputs(estimator, X))
+    assert_same(outputs(own, X), outputs(estimator, X))
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_again(fitted, case, tmp_path, capfd):
     """Loaded by its name, pickled and saved again; and fitted again from the base model."""
