@@ -508,4 +508,4 @@ def test_tools_that_ask_for_the_numbers(tiny_models):
     assert np.all((rates >= 5e-4 / 4) & (rates <= 5e-4 * 4))
     tagger.set_params(max_epochs="auto")
     table = compare_losses(tagger, X, y, X, y, losses=["ce"], seeds=[0])
-    assert "'auto' epochs" in table.to_markdown()
+    assert "epochs 'auto'" in table.to_markdown()
