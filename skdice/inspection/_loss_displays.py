@@ -149,9 +149,9 @@ class LossComparisonDisplay:
 
     def plot(self, ax: "Axes | None" = None) -> "LossComparisonDisplay":
         """Draw, on `ax` or in a new figure, a line per loss with the first one on top."""
+        differences = self.comparison.differences(self.metric)  # It checks the metric.
         scores = self.comparison.frame.pivot(index="loss", columns="seed", values=self.metric)
         scores = 100 * scores.loc[list(self.comparison.losses)]
-        differences = self.comparison.differences(self.metric)
         n_losses, n_seeds = scores.shape
         ax = axes_or_new(ax, figsize=(6.5, 1.4 + 0.42 * n_losses))
         self.ax_, self.figure_ = ax, ax.figure

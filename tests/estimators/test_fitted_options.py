@@ -13,10 +13,6 @@ from skdice.text._encoding import SHAPES
 from . import test_crf, test_word_shapes
 
 ROWS = {"crf": (test_crf.X, test_crf.Y), "word_shapes": (test_word_shapes.X, test_word_shapes.Y)}
-CARDS = {
-    "crf": "ags of a sentence that are scored together",
-    "word_shapes": "told the shape of each word",
-}
 PROPERTIES = {"crf": "IOB2", "word_shapes": json.dumps(list(SHAPES))}
 PARAMETERS = test_crf.PARAMETERS
 
@@ -43,10 +39,6 @@ def test_saved_and_loaded(fitted, option, tmp_path):
     expected = scores(fitted, option)
     np.testing.assert_array_equal(scores(loaded, option), expected)
     np.testing.assert_array_equal(scores(pickle.loads(pickle.dumps(fitted)), option), expected)
-    card = (tmp_path / "saved" / "README.md").read_text().replace("\n", " ")
-    assert CARDS[option] in card
-    # Of the scores of words, which transformers has, the chain makes others.
-    assert ("same logits" in card) == (option == "crf")
 
 
 def test_parameter_of_a_fitted_tagger(fitted, option):
