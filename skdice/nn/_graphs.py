@@ -2,7 +2,7 @@
 
 A step of a small network is some thousand short operators. A GPU computes them in a tenth of the
 time that Python needs to launch them. A CUDA graph launches all of them at once, for tensors of
-the shapes that it was made for. So batches are padded to few shapes here, and each shape that comes
+the shapes that it was made for. So batches are padded to few shapes, and each shape that comes
 again and again has a graph of its own.
 """
 
