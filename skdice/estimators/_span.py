@@ -22,7 +22,7 @@ The prediction is "no answer" if its logit exceeds that of the best span by more
 "auto" tunes it for F1 on the validation part; without one it is 0, and if all training questions
 have answers, "no answer" is never predicted. "cv" tunes it on the training rows: five more models
 are fitted, and each predicts the fifth of the rows that it was not trained on. A fit then takes
-about five times as long.
+about six times as long.
 """
 _ON_MISALIGNED = """
 What ``fit`` does if an answer does not stand at its ``answer_start``: "repair" takes the nearest

@@ -55,7 +55,7 @@ CONSTANTS = {
     "highest_lr": Constant(5e-4, "learning rate at most", RESULTS),
     "new": Constant(5, "times the rate that new weights learn at", RESULTS),
     "again": Constant(3, "a fit that learned nothing starts again with this part of lr", RESULTS),
-    "judged_epochs": Constant(4, "epochs from which on a fit has to learn something", RESULTS),
+    "judged_epochs": Constant(4, "epochs from which on a fit is judged at its end", RESULTS),
     "least_gain": Constant(2, "log-likelihood that states of pairs add at least", RESULTS),
     "blind_f1": Constant(0.25, "F1 out of fold up to which the share is the threshold", RESULTS),
     "clear_f1": Constant(0.75, "F1 out of fold from which on half of it is the threshold", RESULTS),
@@ -157,7 +157,8 @@ def choose_crf(facts: RowFacts) -> Choice:
             False, "The entities may be names: no sentence with one has a capital letter."
         )
     if names > constant("names"):
-        return Choice(False, "A CRF did not raise F1 where entities are names.")
+        why = f"The entities are names, {names:.0%} of them capitalised"
+        return Choice(False, f"{why}, and a CRF did not raise F1 of names.")
     if n > few:
         why = f"A CRF did not raise F1 with more than {few} entities, and there are {n:,}."
         return Choice(False, why)
@@ -181,9 +182,9 @@ def choose_threshold(facts: RowFacts, best_f1: float = math.nan) -> Choice:
     why = f"The positive class is rare, {share:.1%} of the rows"
     if math.isnan(best_f1):
         return Choice(share, f"{why}, and this share is better for F1 than 0.5.")
-    where = "The threshold lies between its share and half of that F1"
+    where = "The threshold lies between this share and half of that F1"
     if best_f1 <= constant("blind_f1"):
-        where = "That is too low for another threshold than its share"
+        where = "That is too low to go by, so the threshold is this share"
     elif best_f1 >= constant("clear_f1"):
         where = "The threshold is half of that F1"
     why = f"{why}. Regressions on a part of the pairs reach an F1 of {best_f1:.2f} on the others"
@@ -208,7 +209,7 @@ def choose_null_threshold(facts: RowFacts) -> Choice:
     n = facts.labels.n_unanswered
     return Choice(
         0.0,
-        f"{n:,} training questions have no answer, so one is given where it is likelier than none.",
+        f"{n:,} training questions have no answer, so an answer is given where it is likelier than none.",
     )
 
 
@@ -218,10 +219,13 @@ def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positiv
     rare = constant("query_ratio" if is_query else "rare")
     ratio = constant("query_ratio" if is_query else "ratio")
     if n_texts is None:
-        return Choice(None, "No text is without a positive, so an epoch has all of them.")
-    shown = f"{n_texts[0]:,} texts with and {n_texts[-1]:,} without one"
+        why = "No text is without a positive"
+        if facts.task == "tagging" and not facts.labels.has_entities:
+            why = "Tags that are no entities have no positives"
+        return Choice(None, f"{why}, so an epoch has all texts.")
+    shown = f"{n_texts[0]:,} texts with and {n_texts[-1]:,} without {_POSITIVES[facts.task]}"
     if len(n_texts) > 2:
-        shown = f"{n_positive:,} texts in all but the largest class, {n_texts[-1]:,} in this one"
+        shown = f"{n_positive:,} texts in all but the largest class, {n_texts[-1]:,} in that one"
     if (capped(n_texts, rare) < n_texts).any():
         drawn = f"An epoch draws {ratio:g} of the latter for each of the former."
         return Choice(ratio, f"Positives are rare: {shown}. {drawn}")
@@ -232,21 +236,26 @@ def choose_loss(facts: EpochFacts) -> Choice:
     """Take dice for queries, and for entities that are rare or few; else cross-entropy."""
     rows, labels = facts.rows, facts.rows.labels
     if rows.task == "querying":
-        return Choice("dice", "Dice was better where few words start or end an entity of one type.")
+        why = (
+            "Dice was better than cross-entropy where few words start or end an entity of one type."
+        )
+        return Choice("dice", why)
     if not labels.has_entities or facts.n_texts is None:
-        kind = _KINDS[rows.task]
+        kind = "entities without 'O'" if labels.has_entities else _KINDS[rows.task]
         return Choice("ce", f"No other loss was better in our measurements of {kind}.")
     few, n = int(constant("few_entities")), labels.n_entities
     if facts.ratio is not None:
         n_with = f"{facts.n_positive:,} of {rows.n_rows:,} sentences"
-        return Choice("dice", f"Dice was better where entities are rare, and {n_with} have one.")
+        why = "Dice was better than cross-entropy where entities are rare"
+        return Choice("dice", f"{why}, and {n_with} have one.")
     if rows.n_unlabeled > rows.n_rows:
         many = f"the {rows.n_unlabeled:,} rows without labels add many"
-        return Choice("ce", f"Cross-entropy was better with many entities, and {many}.")
+        return Choice("ce", f"Cross-entropy was better than dice with many entities, and {many}.")
     if n > few:
-        why = f"Cross-entropy was better with more than {few} entities, and there are {n:,}."
-        return Choice("ce", why)
-    return Choice("dice", f"Dice was better with at most {few} entities, and there are {n:,}.")
+        why = f"Cross-entropy was better than dice with more than {few} entities"
+        return Choice("ce", f"{why}, and there are {n:,}.")
+    why = f"Dice was better than cross-entropy with at most {few} entities"
+    return Choice("dice", f"{why}, and there are {n:,}.")
 
 
 def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
@@ -267,9 +276,13 @@ def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
         )
     if memory <= 1:
         return Choice(0.0, f"A step has enough positives by itself: about {enough:.0f} or more.")
-    why = f"A step has about {n / facts.n_steps:.1f} positives, and dice needs about {enough:.0f}"
-    most = f"at most {constant('most_memory'):.0f} steps or a quarter of an epoch are remembered"
-    return Choice(round(memory, 1), f"{why}; {most}.")
+    why = (
+        f"A step has about {n / facts.n_steps:.1f} positives, and the loss needs about {enough:.0f}"
+    )
+    most = f"at most {constant('most_memory'):.0f} steps and at most a quarter of an epoch"
+    return Choice(
+        round(memory, 1), f"{why}. So it remembers as many steps as have these, but {most}."
+    )
 
 
 def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
@@ -369,9 +382,8 @@ def choose_similarities(facts: PairFacts) -> Choice:
     # The mean over all shares, each weighted by the likelihood of the labels with it.
     network = round(float(softmax(facts.likelihood) @ facts.shares), 2)
     together = " that keep groups together" if facts.has_groups else ""
-    why = (
-        f"This share of the log-odds predicts unseen training pairs best, in {facts.n_folds} folds"
-    )
+    why = "With this share of the log-odds, training pairs that were held out are predicted best"
+    why = f"{why}, in {facts.n_folds} folds"
     return Choice(round(1 - network, 2), f"{why}{together}.")
 
 
@@ -425,10 +437,18 @@ def choose_cuda_graphs(
 
 # What the rows of a task are called.
 _KINDS = {
-    "tagging": "tags that are no entities, or have no 'O'",
+    "tagging": "tags that are no entities",
     "answering": "questions",
     "texts": "texts",
     "pairs": "pairs of texts",
+}
+# What makes a text positive.
+_POSITIVES = {
+    "tagging": "an entity",
+    "querying": "an entity that was asked for",
+    "answering": "an answer",
+    "texts": "a positive or the rarer label",
+    "pairs": "a positive or the rarer label",
 }
 # What a task leaves open, chosen before anything is encoded.
 TASK_RULES: Mapping[str, Callable[[RowFacts], Choice]] = {

@@ -93,7 +93,7 @@ def train(
             if last > limit:
                 raise NotLearningError(
                     f"The training loss is {last:.4f} in the last epoch; it was {first:.4f} in the "
-                    f"first steps, and what has learned something is below {limit:.4f}."
+                    f"first steps, and a fit that learned something ends below {limit:.4f}."
                 )
     except LostProcessError as lost:
         how_to_go_on = "With checkpoint_dir=... it would go on from the last finished epoch."

@@ -300,7 +300,7 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
             "no table of token types",
         ),
         ("word_shapes", NAMES | {"trains_embeddings": False}, False, "frozen"),
-        ("crf", NAMES, False, "A CRF did not raise F1 where entities are names."),
+        ("crf", NAMES, False, "names, 90% of them capitalised, and a CRF did not"),
         (
             "crf",
             NAMES | {"share_of_names": 0.5},
@@ -321,14 +321,20 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
         ("loss", SOME | {"n_unlabeled": 101}, "ce", "101 rows without labels"),
         ("loss", SOME | {"n_unlabeled": 100}, "dice", "at most 800 entities"),
         ("loss", SOME | {"n_texts": None}, "ce", "No other loss"),
-        ("negative_ratio", {}, None, "No text"),
+        ("negative_ratio", {}, None, "no positives"),
+        ("negative_ratio", {"has_entities": True}, None, "No text is without"),
         (
             "negative_ratio",
             {"n_texts": np.array([10, 40])},
             None,
-            "10 texts with and 40 without one",
+            "10 texts with and 40 without an entity",
         ),
-        ("negative_ratio", {"n_texts": np.array([10, 41])}, 2, "10 texts with and 41 without one"),
+        (
+            "negative_ratio",
+            {"n_texts": np.array([10, 41])},
+            2,
+            "10 texts with and 41 without an entity",
+        ),
         ("negative_ratio", {"n_texts": np.array([40, 2])}, None, "not rare"),
         (
             "negative_ratio",
