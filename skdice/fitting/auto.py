@@ -209,7 +209,7 @@ def choose_null_threshold(facts: RowFacts) -> Choice:
     n = facts.labels.n_unanswered
     return Choice(
         0.0,
-        f"{n:,} training questions have no answer, so an answer is given where it is likelier than none.",
+        f"{n:,} training questions have no answer, so one is given only if it is likely enough.",
     )
 
 
@@ -223,7 +223,9 @@ def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positiv
         if facts.task == "tagging" and not facts.labels.has_entities:
             why = "Tags that are no entities have no positives"
         return Choice(None, f"{why}, so an epoch has all texts.")
-    shown = f"{n_texts[0]:,} texts with and {n_texts[-1]:,} without {_POSITIVES[facts.task]}"
+    label = "a label" if facts.labels.positive_share is None else "the rarer label"
+    what = _POSITIVES.get(facts.task, label)
+    shown = f"{n_texts[0]:,} texts with and {n_texts[-1]:,} without {what}"
     if len(n_texts) > 2:
         shown = f"{n_positive:,} texts in all but the largest class, {n_texts[-1]:,} in that one"
     if (capped(n_texts, rare) < n_texts).any():
@@ -442,13 +444,11 @@ _KINDS = {
     "texts": "texts",
     "pairs": "pairs of texts",
 }
-# What makes a text positive.
+# What makes a text positive, where this is no label.
 _POSITIVES = {
     "tagging": "an entity",
     "querying": "an entity that was asked for",
-    "answering": "an answer",
-    "texts": "a positive or the rarer label",
-    "pairs": "a positive or the rarer label",
+    "answering": "an answer, if each window of a context counts as a text",
 }
 # What a task leaves open, chosen before anything is encoded.
 TASK_RULES: Mapping[str, Callable[[RowFacts], Choice]] = {
