@@ -4,7 +4,10 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 class Task(NamedTuple):
@@ -158,7 +161,7 @@ def _read_rows(arguments: argparse.Namespace, task: str, is_data: bool) -> Itera
 
 
 def _predict(
-    estimator: Any, task: str, options: dict[str, Any], rows: Sequence[Any], n_done: int
+    estimator: "BaseEstimator", task: str, options: dict[str, Any], rows: Sequence[Any], n_done: int
 ) -> list[list[tuple[Any, ...]]]:
     """Return a list of predictions for each row: lines, of which so many are done, or data."""
     if not hasattr(estimator, "predict_entities"):
@@ -197,7 +200,7 @@ def _part(row: str | list[str], start: int, end: int) -> str:
 
 
 def _predict_rows(
-    estimator: Any, task: str, rows: Sequence[Any], n_done: int
+    estimator: "BaseEstimator", task: str, rows: Sequence[Any], n_done: int
 ) -> list[list[tuple[Any, ...]]]:
     """Return the labels with scores, or the answer, of each row; two texts have a TAB between."""
     if task in _TWO_TEXTS and rows and isinstance(rows[0], str):

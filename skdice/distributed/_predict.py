@@ -198,7 +198,7 @@ def _make_job(
     return Job(source, destination, columns, keep, pa.field(output, kind), digest(made_by))
 
 
-def _inside(estimator: Any) -> Any:
+def _inside(estimator: BaseEstimator) -> Any:
     """Return the estimator of this library inside pipelines and meta-estimators."""
     inner = final_step(estimator)[1]
     for name in ("best_estimator_", "estimator_", "estimator"):
