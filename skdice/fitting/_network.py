@@ -338,7 +338,9 @@ def make_batcher(
     tokenizer, n_windows = reader.tokenizer, batch_size * windows_per_text
     if net is not None and not pads and net.module is PairModule:
         n_windows = 1  # Pairs of one length may have texts of several.
-    return Batcher(dataset, n_windows, tokenizer.pad_id, tokenizer.pads_left, pads=pads)
+    # Without the ids of pieces, MPNet counts the padding before a text among its positions.
+    pads_left = tokenizer.pads_left and (net is None or net.module_.type_table is None)
+    return Batcher(dataset, n_windows, tokenizer.pad_id, pads_left, pads=pads)
 
 
 def make_sampler(

@@ -201,7 +201,7 @@ def _make_batch(module: TextModule, shape: tuple[int, int], max_length: int) -> 
     mask = (place < lengths[:, None]).long()
     pad_id = getattr(module.transformer.config, "pad_token_id", None) or 0
     inputs = {"input_ids": torch.where(mask > 0, ids, pad_id), "attention_mask": mask}
-    if module.takes_types:
+    if module.takes_types or module.type_table is not None:
         inputs["token_type_ids"] = (place >= length // 2).long() * mask
     return inputs
 

@@ -21,14 +21,25 @@ def scores(tagger, option):
     return np.concatenate(list(tagger.predict_proba(ROWS[option][0])))
 
 
-@pytest.fixture(scope="module", params=ROWS)
-def option(request):
+# DistilBERT and MPNet have no table of token types, so they get one for the shapes.
+CASES = [("crf", "bert"), *(("word_shapes", family) for family in ("bert", "distilbert", "mpnet"))]
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
     return request.param
 
 
 @pytest.fixture(scope="module")
-def fitted(quick_bert, option):
-    tagger = DiceTokenTagger(quick_bert, max_epochs=8, **{option: True}, **PARAMETERS)
+def option(case):
+    return case[0]
+
+
+@pytest.fixture(scope="module")
+def fitted(case, quick_bert, shallow_models):
+    option, family = case
+    model = quick_bert if family == "bert" else shallow_models(family)
+    tagger = DiceTokenTagger(model, max_epochs=8, **{option: True}, **PARAMETERS)
     return tagger.fit(*ROWS[option])
 
 
@@ -55,6 +66,8 @@ def test_onnx(fitted, option, traced_once, tmp_path):
     pytest.importorskip("onnxruntime")
     other = pickle.loads(pickle.dumps(fitted)).set_params(runtime="onnx")
     np.testing.assert_allclose(scores(other, option), scores(fitted, option), atol=1e-4)
+    other.set_params(runtime="onnx-int8")
+    np.testing.assert_allclose(scores(other, option), scores(fitted, option), atol=0.05)
     fitted.export_onnx(tmp_path / "tagger.onnx")
     properties = onnx.load(tmp_path / "tagger.onnx").metadata_props
     assert {entry.key: entry.value for entry in properties}[option] == PROPERTIES[option]
@@ -78,6 +91,9 @@ OTHER_TAGS = HALF[0], [["NOUN", "NAME", "NOUN"]] * 16
         ("bert", OTHER_TAGS, {}, False, False),
         ("bert", CAPITALISED, {"n_frozen_layers": 1}, False, False),
         ("bert", HALF, {"crf": False}, False, False),
+        ("distilbert", CAPITALISED, {}, True, False),
+        ("mpnet", CAPITALISED, {}, True, False),
+        ("roberta", CAPITALISED, {}, False, False),
         ("roberta", HALF, {}, False, True),
     ],
 )
