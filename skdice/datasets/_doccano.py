@@ -8,10 +8,8 @@ from .._inputs import Span
 from .._parameters import check_option
 from .._typing import Labels, Spans, Texts
 from ._json import get_field, get_items, make_kind_error, read_objects, show, write_objects
-from ._spans import Annotated, Mention, check_annotated, read_mentions, utf16_offsets
+from ._spans import TASKS, Annotated, Mention, check_annotated, read_mentions, utf16_offsets
 from ._text_files import FilePath
-
-_TASKS = ("entities", "labels")
 
 
 def read_doccano(
@@ -65,7 +63,7 @@ def read_doccano(
      (['😀 Anna smiles.'], [[(2, 6, 'PER')]])
     """
     check_option("read_doccano", "offsets", offsets, ("utf-16", "characters"))
-    rows = Annotated("read_doccano", path, task, multilabel, tasks=_TASKS)
+    rows = Annotated("read_doccano", path, task, multilabel)
     for row, place, example in read_objects(path):
         text = get_field(place, example, "text", str)
         for key in ("relations", "comments", "Comments"):
@@ -82,8 +80,8 @@ def read_doccano(
         else:
             labels = get_field(place, example, key, list, str)
             labels = [labels] if type(labels) is str else labels
-            rows.add_labels(place, row, text, labels, "texts")
-    return rows.finish("annotated text")
+            rows.add_labels(place, row, text, labels)
+    return rows.finish()
 
 
 def write_doccano(path: FilePath, X: Texts, y: Spans | Labels, *, task: str = "entities") -> None:
@@ -109,7 +107,7 @@ def write_doccano(path: FilePath, X: Texts, y: Spans | Labels, *, task: str = "e
         If a span does not lie in its text, or a text or label cannot be written. The error names
         the row.
     """
-    check_option("write_doccano", "task", task, _TASKS)
+    check_option("write_doccano", "task", task, TASKS)
     examples = []
     for text, row in zip(*check_annotated(X, y, task)):
         if task == "entities":

@@ -1,29 +1,26 @@
 """Reader of the JSON exports of Label Studio, and writer of tasks for it."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .._inputs import Span
 from .._parameters import check_option, not_allowed
-from .._typing import Labels, Pairs, Spans, Texts
+from .._typing import Labels, Spans, Texts
 from ._json import get_field, read_objects, show, write_objects
-from ._spans import Annotated, Mention, check_annotated, read_mentions
+from ._spans import TASKS, Annotated, Mention, check_annotated, read_mentions
 from ._text_files import FilePath
-
-_TASKS = ("entities", "labels", "pairs")
 
 
 def read_label_studio(
     path: FilePath,
     *,
     task: str = "entities",
-    text: str | Sequence[str] | None = None,
+    text: str = "text",
     from_name: str | None = None,
     multilabel: bool = False,
-) -> tuple[list[str] | list[tuple[str, str]], list[list[Span]] | np.ndarray | list[list[str]]]:
-    r"""Read texts or pairs with entities or labels from an export of Label Studio.
+) -> tuple[list[str], list[list[Span]] | np.ndarray | list[list[str]]]:
+    r"""Read texts with entities or labels from an export of Label Studio.
 
     Each task gives at most one row: of several annotations the one that is marked as ground truth,
     else the newest. A task with an annotation that has nothing in it is returned without entities.
@@ -34,22 +31,21 @@ def read_label_studio(
     ----------
     path : str or path-like
         An export in the format JSON (not JSON-MIN), plain or compressed (``.gz``, ``.xz``).
-    task : {"entities", "labels", "pairs"}, default="entities"
-        What to read: entities of texts (``<Labels>`` on a ``<Text>``), labels of texts
-        (``<Choices>``) or labels of pairs of texts (``<Choices>``).
-    text : str or sequence of two str, default=None
-        Where the data of a task has the text, or both texts of a pair. None means ``"text"``, for
-        pairs ``("text1", "text2")``.
+    task : {"entities", "labels"}, default="entities"
+        What to read: entities of texts (``<Labels>`` on a ``<Text>``) or labels of texts
+        (``<Choices>``).
+    text : str, default="text"
+        Where the data of a task has the text.
     from_name : str, default=None
         Name of the ``<Labels>`` or ``<Choices>`` tag to read. None means all for entities, and for
         labels the only one that there is.
     multilabel : bool, default=False
-        Whether a text or pair may have any number of labels. If False, it must have one.
+        Whether a text may have any number of labels. If False, it must have one.
 
     Returns
     -------
-    X : list of str, or list of tuple of (str, str)
-        The texts, or the pairs, as they stand.
+    X : list of str
+        The texts, as they stand.
     y : list of list of (start, end, label), ndarray of shape (n_texts,) or list of list of str
         The entities of each text, sorted; their offsets count characters, the end is exclusive. Or
         the label of each text (int64 if all are integers, else str), or its labels (`multilabel`).
@@ -61,8 +57,8 @@ def read_label_studio(
         text, the tag cannot be told, a task has several labels but `multilabel` is False, or no
         task is annotated. Errors name the file, row (from 0) and task.
     """
-    rows = Annotated("read_label_studio", path, task, multilabel, tasks=_TASKS)
-    keys = _check_text_keys("read_label_studio", task, text)
+    rows = Annotated("read_label_studio", path, task, multilabel)
+    _check_name("read_label_studio", "text", text)
     kind = "labels" if task == "entities" else "choices"
     tags: set[str] = set()
     for row, place, record in read_objects(path):
@@ -73,8 +69,7 @@ def read_label_studio(
         results = _choose_results(place, annotations, row, rows)
         if results is None:
             continue
-        texts = [get_field(f"{place}, the data", data, key, str) for key in keys]
-        other_texts = {*data} - {keys[0]}
+        X = get_field(f"{place}, the data", data, text, str)
         found: list[Any] = []
         for where, result in results:
             type_, name = get_field(where, result, "type", str), result.get("from_name")
@@ -96,7 +91,7 @@ def read_label_studio(
                         f"from_name={min(tags)!r})."
                     )
                 found += get_field(where, value, "choices", list)
-            elif type(region) is str and region in other_texts:
+            elif type(region) is str and region != text and region in data:
                 rows.leave_out(f"regions of {region!r}", row)
             elif value.get("labels", []) == []:
                 rows.leave_out("regions without a label", row)
@@ -106,23 +101,15 @@ def read_label_studio(
                 labels = get_field(where, value, "labels", list)
                 found += [Mention(where, start, end, label, shown) for label in labels]
         if task == "entities":
-            rows.add(texts[0], read_mentions(texts[0], found))
+            rows.add(X, read_mentions(X, found))
         else:
-            X = texts[0] if task == "labels" else tuple(texts)
-            rows.add_labels(place, row, X, found, "tasks")
-    return rows.finish("annotated task")
+            rows.add_labels(place, row, X, found)
+    return rows.finish()
 
 
-def _check_text_keys(owner: str, task: str, text: str | Sequence[str] | None) -> list[str]:
-    """Return the keys of the text, or of both texts of a pair."""
-    keys: list[Any] = list(text) if isinstance(text, list | tuple) else [text]
-    are_names = all(isinstance(key, str) and key for key in keys)
-    if text is not None and not (are_names and len({*keys}) == len(keys) == 1 + (task == "pairs")):
-        allowed = "two different str" if task == "pairs" else "a str"
-        raise not_allowed(owner, "text", f"{allowed} for task={task!r}, or None", text)
-    if text is None:
-        return ["text1", "text2"] if task == "pairs" else ["text"]
-    return keys
+def _check_name(owner: str, name: str, value: Any) -> None:
+    if not isinstance(value, str) or not value:
+        raise not_allowed(owner, name, "a str that is not empty", value)
 
 
 def _choose_results(
@@ -148,15 +135,15 @@ def _choose_results(
 
 def write_label_studio(
     path: FilePath,
-    X: Texts | Pairs,
+    X: Texts,
     y: Spans | Labels,
     *,
     task: str = "entities",
-    text: str | Sequence[str] | None = None,
+    text: str = "text",
     from_name: str = "label",
     model_version: str | None = None,
 ) -> None:
-    r"""Write texts or pairs with entities or labels as tasks for Label Studio.
+    """Write texts with entities or labels as tasks for Label Studio.
 
     Predictions are shown in the tool as pre-annotations: an annotator corrects them, and a later
     export has what became of them.
@@ -165,16 +152,15 @@ def write_label_studio(
     ----------
     path : str or path-like
         The JSON file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
-    X : list, Series or array of str, or of pairs of str
+    X : list, Series or array of str
     y : list of list of (start, end, label), or array-like of shape (n_texts,)
         The entities of each text, also with a score as a fourth, such as ``predict_entities`` gives
-        them. Or the label of each text or pair, or a list of labels. None but those of the
-        configuration of the project are shown.
-    task : {"entities", "labels", "pairs"}, default="entities"
-        What `X` and `y` are.
-    text : str or sequence of two str, default=None
-        Names of the ``<Text>`` tags, and the keys of the data. None means ``"text"``, for pairs
-        ``("text1", "text2")``.
+        them. Or the label of each text, or a list of labels. None but those of the configuration of
+        the project are shown.
+    task : {"entities", "labels"}, default="entities"
+        What `y` is.
+    text : str, default="text"
+        Name of the ``<Text>`` tag, and the key of the data.
     from_name : str, default="label"
         Name of the ``<Labels>`` or ``<Choices>`` tag.
     model_version : str, default=None
@@ -190,18 +176,12 @@ def write_label_studio(
     Notes
     -----
     A prediction has the lowest score of its entities, so that tasks can be sorted by it: what the
-    model is least sure of comes first. The configuration of a project for pairs may be::
-
-        <View>
-          <Text name="text1" value="$text1"/> <Text name="text2" value="$text2"/>
-          <Choices name="label" toName="text1"> <Choice value="0"/> <Choice value="1"/> </Choices>
-        </View>
+    model is least sure of comes first.
     """
-    check_option("write_label_studio", "task", task, _TASKS)
-    for name, value in (("from_name", from_name), ("model_version", model_version)):
-        if not isinstance(value, str | None) or value == "" or (value is None and name[0] == "f"):
-            raise not_allowed("write_label_studio", name, "a str that is not empty", value)
-    keys = _check_text_keys("write_label_studio", task, text)
+    check_option("write_label_studio", "task", task, TASKS)
+    names = {"text": text, "from_name": from_name, "model_version": model_version or "skdice"}
+    for name, value in names.items():
+        _check_name("write_label_studio", name, value)
     X, y = check_annotated(X, y, task)
     if task == "entities":
         lengths = {len(span) for row in y for span in row}
@@ -213,18 +193,17 @@ def write_label_studio(
         results = [[_make_region(one, *span) for span in row] for one, row in zip(X, y)]
     else:
         results = [[{"type": "choices", "value": {"choices": row}}] if row else [] for row in y]
-    tags = {"from_name": from_name, "to_name": keys[0]}
+    tags = {"from_name": from_name, "to_name": text}
     tasks = []
     for row, found in zip(X, results):
-        data = dict(zip(keys, row if task == "pairs" else [row]))
         result = {"result": [{"id": str(i), **tags, **one} for i, one in enumerate(found)]}
         if model_version is None:
-            tasks.append({"data": data, "annotations": [result]})
+            tasks.append({"data": {text: row}, "annotations": [result]})
         else:
             scores = [one["score"] for one in found if "score" in one]
             lowest = {"score": min(scores)} if scores else {}
             prediction = {"model_version": model_version, **result, **lowest}
-            tasks.append({"data": data, "predictions": [prediction]})
+            tasks.append({"data": {text: row}, "predictions": [prediction]})
     write_objects(path, tasks, as_list=True)
 
 

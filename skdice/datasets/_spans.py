@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from .._inputs import (
     Span,
-    check_pairs,
     check_rows,
     check_span,
     check_texts,
@@ -22,6 +21,8 @@ from .._parameters import check_bool, check_option
 from ._json import show
 from ._tables import label_array
 from ._text_files import FilePath, check_encodable, shorten
+
+TASKS = ("entities", "labels")
 
 
 class Mention(NamedTuple):
@@ -94,30 +95,22 @@ class Annotated:
     any number.
     """
 
-    def __init__(
-        self,
-        reader: str,
-        path: FilePath,
-        task: str = "entities",
-        multilabel: bool = False,
-        *,
-        tasks: Sequence[str] = ("entities",),
-    ) -> None:
-        check_option(reader, "task", task, tasks)
+    def __init__(self, reader: str, path: FilePath, task: str, multilabel: bool) -> None:
+        check_option(reader, "task", task, TASKS)
         check_bool(reader, "multilabel", multilabel)
         self._path = os.fspath(path)
         self._has_one_label = task != "entities" and not multilabel
-        self._X: list[Any] = []
+        self._X: list[str] = []
         self._y: list[Any] = []
-        self._left_out: dict[str, list[int | None]] = {}
+        self._left_out: dict[str, list[int]] = {}
 
-    def add(self, X: Any, y: Sequence[Any]) -> None:
-        """Add a text or pair with its spans or labels."""
-        self._X.append(X)
+    def add(self, text: str, y: Sequence[Any]) -> None:
+        """Add a text with its spans or labels."""
+        self._X.append(text)
         self._y.append(y)
 
-    def add_labels(self, place: str, row: int, X: Any, labels: Sequence[str], what: str) -> None:
-        """Add a text or pair; one that has no label but needs one is left out, as ``what``."""
+    def add_labels(self, place: str, row: int, text: str, labels: Sequence[str]) -> None:
+        """Add a text with labels; one that has no label but needs one is left out."""
         for label in labels:
             if type(label) is not str or not label:
                 raise ValueError(
@@ -130,38 +123,37 @@ class Annotated:
                 "several of a text."
             )
         if labels or not self._has_one_label:
-            self.add(X, labels)
+            self.add(text, labels)
         else:
-            self.leave_out(f"{what} without a label", row)
+            self.leave_out("texts without a label", row)
 
-    def leave_out(self, what: str, row: int | None, n: int = 1) -> None:
-        """Count something that is not read, such as "relations", in a row of the file, if any."""
+    def leave_out(self, what: str, row: int, n: int = 1) -> None:
+        """Count something in a row of the file that is not read, such as "relations"."""
         if n > 0:
             self._left_out.setdefault(what, []).extend([row] * n)
 
-    def finish(self, what: str) -> tuple[list[Any], Any]:
+    def finish(self) -> tuple[list[str], Any]:
         """Return X and y, and warn in the name of the caller's caller of what was left out.
 
-        It is an error, which names ``what`` the file should have, if there are no rows.
+        It is an error if there are no rows.
         """
-        shown = []
-        for kind, found in self._left_out.items():
-            rows = list(dict.fromkeys(row for row in found if row is not None))
-            shown.append(f"{kind}: {len(found)}{f' ({list_rows(rows)})' if rows else ''}")
-        left_out = "; ".join(shown)
+        left_out = "; ".join(
+            f"{kind}: {len(found)} ({list_rows(list(dict.fromkeys(found)))})"
+            for kind, found in self._left_out.items()
+        )
         if not self._X:
-            raise ValueError(f"{self._path}: the file has no {what}. {left_out}")
+            raise ValueError(f"{self._path}: the file has no annotated text. {left_out}")
         if left_out:
             warnings.warn(f"{self._path}: left out {left_out}.", stacklevel=3)
         y = label_array([label for (label,) in self._y]) if self._has_one_label else self._y
         return self._X, y
 
 
-def check_annotated(X: Any, y: Any, task: str = "entities") -> tuple[list[Any], list[list[Any]]]:
-    """Return texts or pairs to write, and their spans (with a score if they have one) or labels."""
-    rows: list[Any] = check_pairs(X) if task == "pairs" else check_texts(X)
+def check_annotated(X: Any, y: Any, task: str) -> tuple[list[str], list[list[Any]]]:
+    """Return texts to write, and their spans (with a score if they have one) or labels."""
+    rows = check_texts(X)
     for i, row in enumerate(rows):
-        check_encodable("".join(row), f"row {i} of X")
+        check_encodable(row, f"row {i} of X")
     if task == "entities":
         y = check_y(y, len(rows), "lists of (start, end, label)")
         return rows, [_check_spans(spans, text, i) for i, (text, spans) in enumerate(zip(rows, y))]

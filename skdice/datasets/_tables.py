@@ -72,6 +72,16 @@ def _parse_quoted(path: FilePath, text: str, separator: str) -> list[Record]:
     return records
 
 
+def find_column(path: FilePath, column: str | int, first: list[str]) -> int:
+    """Return the place of a column, given by its name in the header or by its number."""
+    if isinstance(column, str) and first.count(column) == 1:
+        return first.index(column)
+    if not isinstance(column, str) and -len(first) <= column < len(first):
+        return column % len(first)
+    shown = shorten(", ".join(first))
+    raise file_error(path, 1, f"there must be one column {column!r}. Got the columns {shown}.")
+
+
 def make_labels(
     path: FilePath, records: Sequence[Record], column: int, *, has_header: bool
 ) -> np.ndarray:

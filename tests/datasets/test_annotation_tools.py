@@ -103,7 +103,6 @@ class TestRoundTrips:
         [
             ("doccano", "labels", ["a😀", "b\r\n"]),
             ("label_studio", "labels", ["a😀", ""]),
-            ("label_studio", "pairs", [("a", "a"), ("\r\n", "")]),
         ],
     )
     def test_labels(self, tmp_path, tool, kind, X, y):
@@ -195,11 +194,6 @@ class TestLabelStudioLabels:
         assert y.tolist() == ["pos", "neg"]
         assert left_out == 'results of the tag "topic": 1 (row 1)'
 
-    def test_pairs(self, write):
-        path = write([task([choices("1")], data={"n": 1, "b": "B", "a": "A", "c": "C"})])
-        X, y = read_label_studio(path, task="pairs", text=("c", "a"))
-        assert (X, y.tolist()) == ([("C", "A")], [1])
-
 
 CANCELLED = {"result": [region()], "was_cancelled": True}
 RELATION = {"type": "relation", "from_id": "a", "to_id": "b"}
@@ -233,7 +227,7 @@ OF_REGION = choices("neg", value={"start": 0, "end": 4, "choices": ["neg"]})
             [task([choices("pos"), OF_REGION, region()]), task([])],
             {"task": "labels"},
             1,
-            "choices for a region: 1 (row 0); results of type 'labels': 1 (row 0); tasks without a "
+            "choices for a region: 1 (row 0); results of type 'labels': 1 (row 0); texts without a "
             "label: 1 (row 1)",
         ),
         (
@@ -302,7 +296,7 @@ def test_bad_rows(write, reader, row, message):
         (read_doccano, {"text": "a", "label": ["a", "b"]}, {}, "one label .* multilabel=True"),
         (read_doccano, {"text": "a", "label": [[0, 1, "X"]]}, {}, "strings .*task='entities'"),
         (read_doccano, {"text": "a", "label": []}, {}, "no annotated text. texts without a label"),
-        (read_label_studio, task(), {}, r"no annotated task\. .*: 1 \(row 0\)"),
+        (read_label_studio, task(), {}, r"no annotated text\. .*: 1 \(row 0\)"),
     ],
 )
 def test_labels_that_cannot_be_read(write, reader, row, parameters, message):
@@ -328,11 +322,7 @@ def list_places(value):
 
 @pytest.mark.parametrize(
     "name, kind",
-    [
-        *(("label_studio", kind) for kind in ("entities", "labels", "pairs")),
-        ("doccano", "entities"),
-        ("doccano", "labels"),
-    ],
+    [(name, kind) for name in TOOLS for kind in ("entities", "labels")],
 )
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
@@ -382,9 +372,6 @@ class TestWriters:
             ),
             (write_doccano, ["a"], [[]], {"task": "spans"}, "'task' parameter"),
             (write_label_studio, ["ab"], [[(0, 2, "X", 0.5), (0, 1, "X")]], {}, "row 0 has one w"),
-            (write_label_studio, [("a", "\ud83d")], [1], {"task": "pairs"}, "row 0 of X has half"),
-            (write_label_studio, ["ab"], [1], {"task": "pairs"}, "row 0 is 'ab'"),
-            (write_label_studio, [("a", "b")], [1], {"task": "pairs", "text": "a"}, "'text' param"),
             *(
                 (write_label_studio, ["a"], [[]], {name: value}, f"'{name}' parameter")
                 for name, value in (
@@ -423,16 +410,17 @@ class TestWriters:
             },
             {"data": {"text": "a"}, "predictions": [{"model_version": "skdice", "result": []}]},
         ]
-        with pytest.raises(ValueError, match=r"no annotated task. .*: 2 \(rows 0, 1\)"):
+        with pytest.raises(ValueError, match=r"no annotated text. .*: 2 \(rows 0, 1\)"):
             read_label_studio(path)
         write_label_studio(path, ["a"], [[]], model_version="v1")
         assert json.loads(path.read_text())[0]["predictions"][0]["model_version"] == "v1"
 
     def test_names_for_label_studio(self, tmp_path):
         path = tmp_path / "tasks.json"
-        names = {"text": ["x", "y"], "from_name": "same", "model_version": "v"}
-        write_label_studio(path, [("a", "b")], [1], task="pairs", **names)
+        names = {"text": "x", "from_name": "same", "model_version": "v"}
+        write_label_studio(path, ["a"], [1], task="labels", **names)
         (written,) = json.loads(path.read_text(encoding="utf-8"))
-        expected = choices("1", from_name="same", to_name="x")
-        assert written["data"] == {"x": "a", "y": "b"}
-        assert written["predictions"][0]["result"] == [{"id": "0"} | expected]
+        assert written["data"] == {"x": "a"}
+        assert written["predictions"][0]["result"] == [
+            {"id": "0"} | choices("1", from_name="same", to_name="x")
+        ]

@@ -7,16 +7,13 @@ import lzma
 import pytest
 
 from skdice.datasets import (
-    find_format,
     read_conll,
     read_conllu,
     read_doccano,
     read_label_studio,
-    read_labeled_json,
     read_labeled_text,
     read_pairs,
     read_squad,
-    read_tagged_json,
 )
 
 CONLLU = "1\ta\t_\tX" + "\t_" * 6 + "\n2\tb\t_\tY" + "\t_" * 6 + "\n\n1\tc\t_\tX" + "\t_" * 6 + "\n"
@@ -34,8 +31,6 @@ FILES = {
     read_conllu: ("a.conllu", CONLLU),
     read_labeled_text: ("a.tsv", "1\ta b\n0\tc d\n1\te f\n"),
     read_pairs: ("a.tsv", "sentence1\tsentence2\tlabel\na b\tb\t1\nc d\td\t0\n"),
-    read_labeled_json: ("a.jsonl", '{"text": "a", "label": "x"}\n{"text": "b", "label": "y"}\n'),
-    read_tagged_json: ("a.jsonl", '{"tokens": ["a"], "tags": ["X"]}\n' * 3),
     read_squad: ("a.json", json.dumps(SQUAD, indent=1)),
     read_label_studio: ("tasks.json", json.dumps(TASKS, indent=1)),
     read_doccano: ("all.jsonl", '{"text": "ab", "label": [[0, 1, "X"]]}\n' * 2),
@@ -57,10 +52,8 @@ def read_all(reader, path):
 def test_all_lines_are_read(write, reader, end, suffix, pack):
     name, content = FILES[reader]
     expected = read_all(reader, write(content, name))
-    expected_format = find_format(write(content, name))
     other = write(pack(content.replace("\n", end).encode()), f"other-{name}{suffix}")
     assert read_all(reader, other) == expected
-    assert find_format(other) == expected_format
 
 
 @pytest.mark.parametrize("reader", LINES)

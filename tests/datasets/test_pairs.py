@@ -3,7 +3,7 @@ import gzip
 import numpy as np
 import pytest
 
-from skdice.datasets import find_format, read_pairs
+from skdice.datasets import read_pairs
 
 from .test_bad_files import GLUE, MRPC, QUORA
 
@@ -50,7 +50,6 @@ class TestReading:
         data = content.encode()
         path = write(gzip.compress(data) if name.endswith("gz") else data, name)
         assert read_pairs(path)[0] == X
-        assert find_format(path) == "pairs"
 
     def test_csv_of_no_layout(self, write):
         with pytest.raises(ValueError, match=r"pairs.csv, line 1: .* cut at commas\. Pass layout="):
