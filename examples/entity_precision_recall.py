@@ -52,7 +52,6 @@ if i < len(curves.micro.thresholds):
 
 confusion = EntityConfusionDisplay.from_estimator(tagger, X[500:], y[500:])
 print(f"\n{confusion.frame.to_string()}")
-print(f"\nBorder errors:\n{confusion.borders.to_string()}")
 
 arguments.out.mkdir(parents=True, exist_ok=True)
 for name, display in {"curves": curves, "confusion": confusion}.items():

@@ -141,12 +141,3 @@ def test_max_sentences_takes_those_with_errors_first(n, expected, tmp_path):
     assert "4 gold and 4 predicted entities in 4 sentences" in page.prose
     with pytest.raises(ValueError, match="'max_sentences'"):
         compare(MIXED).to_html(max_sentences=0)
-
-
-def test_notebook_shows_the_page_in_a_frame():
-    errors = compare([(["B-PER", "O"], ["O", "O"])] * 150)
-    frame = errors._repr_html_()
-    assert frame.count("<") == 2
-    [(tag, attributes)] = Page(frame).tags
-    assert (tag, attributes["sandbox"]) == ("iframe", "allow-scripts")
-    assert Page(attributes["srcdoc"]).rows == list(range(100))
