@@ -17,21 +17,6 @@ from skdice.datasets import (
 )
 from skdice.text import Entity
 
-TEXTS = [
-    "Anna smiles.",
-    "",
-    "😀 Anna 👩🏽‍🌾 met 𝔅o.\r\nIn Oslo.",
-    "שרה גרה בחיפה\n",
-    "Cafe\u0301 \u00a0\u2028 x\ty  z",
-]
-SPANS = [
-    [(0, 4, "PER")],
-    [],
-    [(0, 1, "EMO"), (2, 6, "PER"), (7, 11, "EMO"), (16, 18, "PER"), (18, 28, "ODD")],
-    [(0, 3, "PER"), (8, 13, "LOC")],
-    [(0, 5, "LOC"), (5, 8, "ODD"), (9, 10, "X")],
-]
-NESTED = [[(0, 4, "PER"), (0, 12, "S"), (2, 6, "ODD")], [], [], [], []]
 TOOLS = {
     "label_studio": (read_label_studio, write_label_studio, "tasks.json.gz"),
     "doccano": (read_doccano, write_doccano, "all.jsonl.xz"),
@@ -80,13 +65,6 @@ def annotated_texts(draw):
 
 
 class TestRoundTrips:
-    @pytest.mark.parametrize("tool", TOOLS)
-    @pytest.mark.parametrize("spans", [SPANS, NESTED])
-    def test_texts(self, tmp_path, tool, spans):
-        read, write, name = TOOLS[tool]
-        write(tmp_path / name, TEXTS, spans)
-        assert read(tmp_path / name) == (TEXTS, spans)
-
     @pytest.mark.parametrize("tool", TOOLS)
     @settings(max_examples=50, deadline=None)
     @given(data=st.data())

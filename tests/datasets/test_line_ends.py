@@ -1,7 +1,6 @@
 """Line ends: LF, CRLF or CR, in all readers and compressed files; mixed ones are refused."""
 
 import gzip
-import json
 import lzma
 
 import pytest
@@ -10,29 +9,17 @@ from skdice.datasets import (
     read_conll,
     read_conllu,
     read_doccano,
-    read_label_studio,
     read_labeled_text,
     read_pairs,
-    read_squad,
 )
 
 CONLLU = "1\ta\t_\tX" + "\t_" * 6 + "\n2\tb\t_\tY" + "\t_" * 6 + "\n\n1\tc\t_\tX" + "\t_" * 6 + "\n"
-SQUAD = {"data": [{"paragraphs": [{"context": "Anna.", "qas": [
-    {"id": i, "question": "Who?", "answers": [{"text": "Anna", "answer_start": 0}]} for i in (1, 2)
-]}]}]}  # fmt: skip
-TASKS = [
-    {"id": i, "data": {"text": "Anna"}, "annotations": [{"result": [
-        {"type": "labels", "value": {"start": 0, "end": 4, "labels": [label]}}]}]}
-    for i, label in enumerate("XY")
-]  # fmt: skip
 # For each reader: the name of a file, and its content in several lines.
 FILES = {
     read_conll: ("a.conll", "a X\nb Y\n\nc Z\n"),
     read_conllu: ("a.conllu", CONLLU),
     read_labeled_text: ("a.tsv", "1\ta b\n0\tc d\n1\te f\n"),
     read_pairs: ("a.tsv", "sentence1\tsentence2\tlabel\na b\tb\t1\nc d\td\t0\n"),
-    read_squad: ("a.json", json.dumps(SQUAD, indent=1)),
-    read_label_studio: ("tasks.json", json.dumps(TASKS, indent=1)),
     read_doccano: ("all.jsonl", '{"text": "ab", "label": [[0, 1, "X"]]}\n' * 2),
 }
 CSV = 'label,text\nham,"a\rb\r\nc"\nspam,"d, e"\n'
@@ -41,7 +28,7 @@ LINES = [read_conll, read_conllu, read_labeled_text, read_pairs]
 
 def read_all(reader, path):
     X, y = reader(path)
-    return (X.to_dict() if hasattr(X, "to_dict") else X), list(y)
+    return X, list(y)
 
 
 @pytest.mark.parametrize("reader", FILES)

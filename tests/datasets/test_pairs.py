@@ -55,8 +55,8 @@ class TestReading:
         with pytest.raises(ValueError, match=r"pairs.csv, line 1: .* cut at commas\. Pass layout="):
             read_pairs(write("a,b\n", "pairs.csv"))
 
-    @pytest.mark.parametrize("labels", [["1", "0", "-1"], [" 1", "0 "], [str(2**63 - 1), "-9"]])
-    def test_labels_that_are_integers(self, write, labels):
+    def test_labels_that_are_integers(self, write):
+        labels = [" 1", "0 ", str(2**63 - 1), "-9"]
         _, y = read_pairs(write("".join(f"a\tb\t{label}\n" for label in labels)), layout="er")
         assert y.dtype == np.int64
         assert y.tolist() == [int(label) for label in labels]
