@@ -260,7 +260,7 @@ class TestPredict:
     def test_bad_lines(self, tagger, run):
         status, _, err = run(f"predict {tagger}", stdin=b"oslo\n\nau caf\xe9\n")
         assert status == 2
-        assert "skdice: error: standard input, behind line 0: 'utf-8' codec can't decode" in err
+        assert "skdice: error: 'utf-8' codec can't decode byte 0xe9 in position 12" in err
 
     def test_several_labels(self, folder, run, tiny_bert):
         X = easy_texts(12)[0]

@@ -115,24 +115,14 @@ def _read_lines(arguments: argparse.Namespace) -> Iterator[str]:
 
     file = getattr(arguments, "file", None)
     if file is None:
-        return _read_stdin()
+        sys.stdin.reconfigure(encoding="utf-8-sig")
+        return (line.removesuffix("\n") for line in sys.stdin)
     if suffix_of(file) in _TASK_OF_SUFFIX:
         raise ValueError(
             f"{file}: predict reads a row in every line, and a {suffix_of(file)} file has labelled "
             "rows. skdice score reads it."
         )
     return iter(read_lines(file))
-
-
-def _read_stdin() -> Iterator[str]:
-    sys.stdin.reconfigure(encoding="utf-8-sig")
-    number = 0
-    try:
-        while line := sys.stdin.readline():
-            number += 1
-            yield line.removesuffix("\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"standard input, behind line {number}: {error}") from error
 
 
 def _find_entities(tagger: Any, lines: list[str], first: int) -> Rows:

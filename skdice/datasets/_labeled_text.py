@@ -25,7 +25,7 @@ def read_labeled_text(
 ) -> tuple[list[str], np.ndarray]:
     r"""Read texts and their labels from a TSV or CSV file, or from lines ``<label> <text>``.
 
-    Texts are kept as they are, and may be empty. Rows end in LF or CRLF, or all of them in CR.
+    Texts are kept as they are, and may be empty. Rows end in LF, CRLF or CR.
     Blank lines are skipped at the very end of the file only.
 
     Parameters

@@ -24,7 +24,7 @@ def read_pairs(
 ) -> tuple[list[tuple[str, str]], np.ndarray]:
     r"""Read pairs of texts and their labels from a TSV file, or a CSV file (``.csv``).
 
-    Texts are kept as they are, and may be empty. Rows end in LF or CRLF, or all of them in CR.
+    Texts are kept as they are, and may be empty. Rows end in LF, CRLF or CR.
     Blank lines are skipped at the very end of the file only.
 
     Parameters

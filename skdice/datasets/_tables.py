@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ._text_files import FilePath, count_columns, file_error, lone_cr_error, shorten, split_lines
+from ._text_files import FilePath, count_columns, file_error, shorten, split_lines
 
 # The line on which a row begins, and its columns; none for a blank line.
 Record = tuple[int, list[str]]
@@ -27,7 +27,7 @@ def split_records(
     if is_quoted:
         records = _parse_quoted(path, text, separator)
     else:
-        lines = split_lines(path, text)
+        lines = split_lines(text)
         n_cuts = 1 if separator == " " else -1
         rows = [line.split(separator, n_cuts) if line.strip(" ") else [] for line in lines]
         records = list(enumerate(rows, start=1))
@@ -49,9 +49,8 @@ def split_records(
 
 def _parse_quoted(path: FilePath, text: str, separator: str) -> list[Record]:
     # Not pandas.read_csv: it fills short rows, has no numbers of lines, and takes text after a
-    # closing quote. Rows end in CR if there is no LF; else csv refuses a CR outside of quotes.
-    lines = io.StringIO(text, newline="\n" if "\n" in text else "")
-    reader = csv.reader(lines, delimiter=separator, strict=True)
+    # closing quote.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     records = []
     number = 1
     # The limit is one for the whole process: a text may be longer, others' limit must stay.
@@ -62,8 +61,6 @@ def _parse_quoted(path: FilePath, text: str, separator: str) -> list[Record]:
             records.append((number, [] if is_blank else fields))
             number = reader.line_num + 1
     except csv.Error as error:
-        if "new-line character" in str(error):
-            raise lone_cr_error(path, reader.line_num) from None
         where = f"at the latest in line {reader.line_num} ({error})"
         problem = f"the row that begins here is badly quoted, {where}."
         raise file_error(path, number, problem) from None

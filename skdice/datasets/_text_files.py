@@ -21,13 +21,6 @@ def file_error(path: FilePath, line: int, problem: str) -> ValueError:
     return ValueError(f"{os.fspath(path)}, line {line}: {problem}")
 
 
-def lone_cr_error(path: FilePath, line: int) -> ValueError:
-    """Make the error that a carriage return of a file may end a line or be text."""
-    problem = "a carriage return (CR) stands without a line feed (LF) behind it"
-    allowed = "Lines must end in LF or CRLF, or all of them in CR. Replace it by a LF or a space"
-    return file_error(path, line, f"{problem}. {allowed}.")
-
-
 def count_columns(fields: Sequence[str], line: str, separator: str, expected: str) -> str:
     """Say how many columns a line has, and what is expected."""
     s = "" if len(fields) == 1 else "s"
@@ -63,23 +56,16 @@ def read_text(path: FilePath, *, encoding: str = "utf-8") -> str:
 
 def read_lines(path: FilePath, *, encoding: str = "utf-8") -> list[str]:
     """Read the lines of a text file."""
-    return split_lines(path, read_text(path, encoding=encoding))
+    return split_lines(read_text(path, encoding=encoding))
 
 
-def split_lines(path: FilePath, text: str) -> list[str]:
-    """Return the lines of a file, which end in LF or CRLF, or all of them in CR.
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a file, which end in LF, CRLF or CR.
 
     All other line separators of Unicode are data: U+2028 may be a token.
     """
-    lines = text.split("\n" if "\n" in text else "\r")
-    if not lines[-1]:
-        lines.pop()
-    if "\r" in text:
-        lines = [line.removesuffix("\r") for line in lines]
-        for number, line in enumerate(lines, start=1):
-            if "\r" in line:
-                raise lone_cr_error(path, number)
-    return lines
+    lines = LINE_END.split(text)
+    return lines if lines[-1] else lines[:-1]
 
 
 def first_line(text: str) -> str:

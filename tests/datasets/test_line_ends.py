@@ -1,4 +1,4 @@
-"""Line ends: LF, CRLF or CR, in all readers and compressed files; mixed ones are refused."""
+"""Line ends: LF, CRLF or CR, in all readers and compressed files."""
 
 import gzip
 import lzma
@@ -23,7 +23,6 @@ FILES = {
     read_doccano: ("all.jsonl", '{"text": "ab", "label": [[0, 1, "X"]]}\n' * 2),
 }
 CSV = 'label,text\nham,"a\rb\r\nc"\nspam,"d, e"\n'
-LINES = [read_conll, read_conllu, read_labeled_text, read_pairs]
 
 
 def read_all(reader, path):
@@ -43,34 +42,14 @@ def test_all_lines_are_read(write, reader, end, suffix, pack):
     assert read_all(reader, other) == expected
 
 
-@pytest.mark.parametrize("reader", LINES)
-@pytest.mark.parametrize("others", ["\n", "\r\n"])
-def test_some_lines_that_end_in_cr_are_refused(write, reader, others):
-    name, content = FILES[reader]
-    first, second, rest = content.replace("\n", others).split(others, 2)
-    for mixed, line in (
-        (f"{first}\r{second}{others}{rest}", 1),
-        (f"{first}\r\r\n{second}{others}{rest}", 1),
-        (f"{first}{others}{second}{others}{rest}{others}{first}\r{first}{others}", None),
-    ):
-        line = line or mixed.count("\n")
-        path = write(mixed, name)
-        with pytest.raises(ValueError, match=rf"^{path}, line {line}: .* carriage return") as error:
-            reader(path)
-        assert "line feed" in str(error.value)
-
-
 def test_tables_with_quotes(write):
-    """A CR inside of quotes is text; else it ends rows, or is refused as in other files."""
+    """A line end inside of quotes is text."""
     expected = (["a\rb\r\nc", "d, e"], ["ham", "spam"])
     assert read_all(read_labeled_text, write(CSV, "a.csv")) == expected
     windows = 'label,text\r\nham,"a\rb\r\nc"\r\nspam,"d, e"\r\n'
     assert read_all(read_labeled_text, write(windows, "a.csv")) == expected
     old = 'label,text\rham,"a\rb"\rspam,"d, e"\r'
     assert read_all(read_labeled_text, write(old, "a.csv")) == (["a\rb", "d, e"], ["ham", "spam"])
-    for row in ("ham,a\rb", "\rham,a", "ham\r,a", 'ham,"a"\rb'):
-        with pytest.raises(ValueError, match=r"a\.csv, line 5: .* carriage return .* line feed"):
-            read_labeled_text(write(f"{CSV}{row}\n", "a.csv"))
     quora = 'question1\tquestion2\tis_duplicate\r"a\rb"\tc\t1\r'
     assert read_all(read_pairs, write(quora)) == ([("a\rb", "c")], [1])
 
