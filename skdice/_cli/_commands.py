@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -89,7 +89,8 @@ def run_predict(arguments: argparse.Namespace) -> None:
     from tqdm import tqdm
 
     estimator, task = _load(arguments)
-    columns, predict = ["label", "score"], _classify
+    columns = ["label", "score"]
+    predict: Callable[[Any, list[str], int], Rows] = _classify
     if getattr(estimator, "scheme_", None) is not None:
         columns, predict = ["start", "end", "label", "score", "text"], _find_entities
     elif task == "tagging":
@@ -110,19 +111,20 @@ def run_predict(arguments: argparse.Namespace) -> None:
     note(f"lines: {n_lines:,}, predictions: {n_found:,}")
 
 
-def _read_lines(arguments: argparse.Namespace) -> Iterator[str]:
+def _read_lines(arguments: argparse.Namespace) -> Iterable[str]:
     from ..datasets import read_lines, suffix_of
 
     file = getattr(arguments, "file", None)
     if file is None:
-        sys.stdin.reconfigure(encoding="utf-8-sig")
-        return (line.removesuffix("\n") for line in sys.stdin)
+        stdin: Any = sys.stdin
+        stdin.reconfigure(encoding="utf-8-sig")
+        return (line.removesuffix("\n") for line in stdin)
     if suffix_of(file) in _TASK_OF_SUFFIX:
         raise ValueError(
             f"{file}: predict reads a row in every line, and a {suffix_of(file)} file has labelled "
             "rows. skdice score reads it."
         )
-    return iter(read_lines(file))
+    return read_lines(file)
 
 
 def _find_entities(tagger: Any, lines: list[str], first: int) -> Rows:

@@ -1,6 +1,7 @@
 """Reader of texts with one label each."""
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -75,12 +76,13 @@ def read_labeled_text(
     is_default = text is None and label is None
     if is_default:
         text, label = _find_known(path, first)
-    for name, column in (("text", text), ("label", label)):
+    columns: dict[str, Any] = {"text": text, "label": label}
+    for name, column in columns.items():
         if not isinstance(column, str | Integral) or isinstance(column, bool):
             allowed = "a str or an int, as must be the other column, or both None"
             raise not_allowed("read_labeled_text", name, allowed, column)
     has_header = isinstance(text, str) or isinstance(label, str)
-    text_column, label_column = (find_column(path, column, first) for column in (text, label))
+    text_column, label_column = (find_column(path, column, first) for column in columns.values())
     if text_column == label_column:
         problem = f"the text and the label must be in different columns. Got {text=} and {label=}."
         raise file_error(path, 1, problem)

@@ -13,7 +13,6 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from .._inputs import check_tags, check_token_lists
-from .._parameters import check_number
 from .._typing import TagSequences, TokenLists
 from ..metrics import EntitySpan, check_tag_sequences, get_entities
 from ..text import are_characters, are_chunk_tags
@@ -174,11 +173,7 @@ class TaggingErrors:
         return pd.DataFrame([totals, *table], index=index, columns=list(ENTITY_KINDS))
 
     def to_html(
-        self,
-        path: str | PathLike[str] | None = None,
-        *,
-        title: str = "Tagging errors",
-        max_sentences: int | None = None,
+        self, path: str | PathLike[str] | None = None, *, title: str = "Tagging errors"
     ) -> str:
         """Return a page, which needs no other files, that shows the entities in running text.
 
@@ -190,14 +185,7 @@ class TaggingErrors:
             File that the page is also written to.
         title : str, default="Tagging errors"
             Heading of the page.
-        max_sentences : int, optional
-            Most sentences of the page, all by default: the first with errors, and the first others
-            if there are not as many.
         """
-        check_number("to_html", "max_sentences", max_sentences, low=1, integer=True, optional=True)
-        is_right = [all(pair.kind == "correct" for pair in row) for row in self.pairs]
-        wrong_first = sorted(range(len(is_right)), key=is_right.__getitem__)
-        rows = sorted(wrong_first[:max_sentences])
         totals, wrong = Counter[str](), Counter[str]()
         for pair in (pair for row_pairs in self.pairs for pair in row_pairs):
             labels = {span.label for span in pair.spans}
@@ -206,10 +194,9 @@ class TaggingErrors:
         kinds = self.summary().iloc[0].to_dict()
         n_pairs = sum(kinds.values())
         shown, first_entity = [], 0
-        for row in rows:
-            marked = _mark(self.sentences[row], self.pairs[row], first_entity, self._separator)
-            shown.append((row, list(marked)))
-            first_entity += len(self.pairs[row])
+        for words, row_pairs in zip(self.sentences, self.pairs):
+            shown.append(list(_mark(words, row_pairs, first_entity, self._separator)))
+            first_entity += len(row_pairs)
         # A <mark> is a run of words with the same gold and predicted entity, <sup> the gold label,
         # <sub> the predicted one; a correct entity has the latter only.
         page = _PAGES.get_template("_error_page.html").render(
@@ -219,7 +206,6 @@ class TaggingErrors:
             n_gold=n_pairs - kinds["spurious"],
             n_predicted=n_pairs - kinds["missed"],
             labels=[(label, wrong[label], total) for label, total in sorted(totals.items())],
-            n_sentences=len(self.sentences),
             sentences=shown,
             separator=self._separator,
         )
