@@ -100,12 +100,7 @@ def make_labels(
             "be a header, but the columns are to be read without one."
         )
         raise file_error(path, 1, problem)
-    return label_array(labels)
-
-
-def label_array(labels: Sequence[str]) -> np.ndarray:
-    """Return labels with dtype int64 if all are integers, else as objects of type str."""
-    return np.array(labels, dtype=np.int64 if all(map(is_integer, labels)) else object)
+    return np.array(labels, dtype=np.int64 if all(are_integers) else object)
 
 
 def is_integer(label: str) -> bool:

@@ -171,12 +171,8 @@ def test_missing_file_and_directory(tmp_path, reader):
         *((read_labeled_text, {"separator": value}) for value in ("", "||", '"', "\n", 3)),
         (read_labeled_text, {"text": True}),
         (read_labeled_text, {"label": 1.0, "text": 0}),
-        (read_label_studio, {"task": "spans"}),
         (read_label_studio, {"text": ["a", "b"]}),
-        (read_label_studio, {"multilabel": "yes"}),
-        (read_doccano, {"task": "pairs"}),
         (read_doccano, {"offsets": "bytes"}),
-        (read_doccano, {"multilabel": "yes"}),
     ],
 )
 def test_parameters(write, reader, parameters):
