@@ -70,7 +70,7 @@ _SEVERAL: dict[str, Any] = {"metavar": "NAME=VALUE", "type": _assignment, "actio
 _ARGUMENTS = {
     "data": _option("CoNLL, CoNLL-U, pairs or labelled texts in TSV or CSV, or SQuAD JSON"),
     "test": _option("the same to score on"),
-    "saved": _option("directory of an estimator, from skdice fit"),
+    "saved": _option("directory of an estimator, from skdice fit", metavar="MODEL"),
     "file": _option(
         "a row in every line, two texts with a TAB between (default: standard input)", nargs="?"
     ),
