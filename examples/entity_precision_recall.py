@@ -4,7 +4,6 @@
 What would a higher threshold on the score of entities give, and which labels are confused? ::
 
     python examples/entity_precision_recall.py
-    python examples/entity_precision_recall.py --types 1    # or up to 11 labels
 
 Each curve starts at its mark, which is what the tagger predicts as it is. To the left of the mark
 only the entities with a higher score are kept: precision rises, recall falls.
@@ -24,12 +23,11 @@ from skdice.inspection import EntityConfusionDisplay, EntityPrecisionRecallDispl
 matplotlib.use("Agg")
 
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-parser.add_argument("--types", type=int, default=4, help="how many labels, up to 11")
 parser.add_argument("--epochs", type=int, default=3)
 parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder of the pictures")
 arguments = parser.parse_args()
 
-X, y = make_tagging(1000, ratio=8, n_types=arguments.types, ambiguity=0.5, random_state=0)
+X, y = make_tagging(1000, ratio=8, ambiguity=0.5, random_state=0)
 tagger = DiceTokenTagger(
     get_model_path(),
     loss="dsc",
@@ -54,7 +52,6 @@ if i < len(curves.micro.thresholds):
 
 confusion = EntityConfusionDisplay.from_estimator(tagger, X[500:], y[500:])
 print(f"\n{confusion.frame.to_string()}")
-print(f"\nBorder errors:\n{confusion.borders.to_string()}")
 
 arguments.out.mkdir(parents=True, exist_ok=True)
 for name, display in {"curves": curves, "confusion": confusion}.items():

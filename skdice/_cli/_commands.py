@@ -2,80 +2,73 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
-
-class Task(NamedTuple):
-    """What its rows are called, its estimator, and the formats of its files (if told, else)."""
-
-    row: str
-    estimator: str
-    formats: tuple[str, ...]
-
-
+# For each line its predictions: the values of their columns.
+Rows: TypeAlias = list[list[tuple[Any, ...]]]
+# The estimator of each task, and the reader of its files.
 TASKS = {
-    "tagging": Task("sentence", "DiceTokenTagger", ("conll", "conllu", "tagged json")),
-    "query-tagging": Task("sentence", "DiceQueryTagger", ("conll", "conllu", "tagged json")),
-    "pairs": Task("pair", "DicePairClassifier", ("pairs",)),
-    "texts": Task("text", "DiceTextClassifier", ("labeled text", "labeled json")),
-    "questions": Task("question", "DiceSpanExtractor", ("squad",)),
+    "tagging": ("DiceTokenTagger", "read_conll"),
+    "query-tagging": ("DiceQueryTagger", "read_conll"),
+    "pairs": ("DicePairClassifier", "read_pairs"),
+    "texts": ("DiceTextClassifier", "read_labeled_text"),
+    "questions": ("DiceSpanExtractor", "read_squad"),
 }
-DATA = (
-    "CoNLL columns, CoNLL-U, pairs or labelled texts in TSV or CSV, SQuAD JSON, or JSON lines "
-    'of {"tokens": [...], "tags": [...]} or {"text": ..., "label": ...}; plain, .gz or .xz'
-)
-# What has to stand in a line for estimators that read two texts.
-_TWO_TEXTS = {"pairs": "two texts", "questions": "question and context"}
+# Files with other suffixes need --task.
+_TASK_OF_SUFFIX = {
+    **dict.fromkeys((".conll", ".conllu", ".bio", ".iob"), "tagging"),
+    ".json": "questions",
+}
+_BLOCK = 1000  # lines that are predicted at a time
 
 
 def run_report(arguments: argparse.Namespace) -> None:
+    """Count negatives and positives by class."""
     from ..inspection import imbalance_report
 
-    _, X, y = _read_data(arguments, arguments.data, arguments.task)
-    _write_table(imbalance_report(y, X).reset_index(), arguments.format)
+    X, y = _read_data(arguments, arguments.data, _choose_task(arguments))
+    _write_table(imbalance_report(y, X).reset_index())
 
 
 def run_fit(arguments: argparse.Namespace) -> None:
+    """Train an estimator and save it."""
     from ..io import check_place
 
     check_place(arguments.out)  # Before hours of training.
-    task, X, y = _read_data(arguments, arguments.data, arguments.task)
+    task = _choose_task(arguments)
+    X, y = _read_data(arguments, arguments.data, task)
     file = getattr(arguments, "valid", None)
-    validation = None if file is None else _read_data(arguments, file, task)[1:]
+    validation = None if file is None else _read_data(arguments, file, task)
     estimator = _make_estimator(arguments, task).fit(X, y, validation=validation)
     estimator.save_pretrained(arguments.out)
-    _write_table(estimator.history_.reset_index(), arguments.format)
-    note(arguments, f"saved the {type(estimator).__name__} to {arguments.out}")
+    _write_table(estimator.history_.reset_index())
+    note(f"saved the {type(estimator).__name__} to {arguments.out}")
 
 
 def run_compare(arguments: argparse.Namespace) -> None:
+    """Fit with several losses and seeds, and score each on test rows."""
     from ..model_selection import compare_losses
 
-    task, X, y = _read_data(arguments, arguments.data, arguments.task)
-    test = _read_data(arguments, arguments.test, task)[1:]
-    names = ("losses", "seeds", "baseline", "tune_threshold", "n_jobs", "cache_dir")
-    options = {**_given(arguments, *names), "verbose": not arguments.quiet}
-    comparison = compare_losses(_make_estimator(arguments, task), X, y, *test, **options)
-    if arguments.format == "markdown":
-        print(comparison.to_markdown(), end="")
-    else:
-        _write_table(comparison.table().reset_index(), arguments.format)
-        note(arguments, comparison.caption())
+    task = _choose_task(arguments)
+    train = _read_data(arguments, arguments.data, task)
+    test = _read_data(arguments, arguments.test, task)
+    options = _given(arguments, "losses", "seeds", "baseline", "tune_threshold", "cache_dir")
+    comparison = compare_losses(_make_estimator(arguments, task), *train, *test, **options)
+    _write_table(comparison.table().reset_index())
+    note(comparison.caption())
 
 
 def run_score(arguments: argparse.Namespace) -> None:
+    """Score a saved estimator on labelled rows, class by class."""
     import pandas as pd
     from sklearn.metrics import classification_report
 
     from ..metrics import entity_classification_report, squad_report
 
     estimator, task = _load(arguments)
-    _, X, y = _read_data(arguments, arguments.data, task)
+    X, y = _read_data(arguments, arguments.data, task)
     predicted, score = estimator.predict(X), estimator.score(X, y)
     if task == "questions":
         table = squad_report(y, predicted)
@@ -86,152 +79,103 @@ def run_score(arguments: argparse.Namespace) -> None:
         elif task == "tagging":
             y, predicted = ([tag for tags in rows for tag in tags] for rows in (y, predicted))
         table = pd.DataFrame(report(y, predicted, output_dict=True, zero_division=0)).T
-    _write_table(table.rename_axis("rows").reset_index(), arguments.format)
-    note(arguments, f"score of {_count(len(X), TASKS[task].row)}: {score:.4f}")
+    _write_table(table.rename_axis("rows").reset_index())
+    note(f"score of {len(X):,} rows: {score:.4f}")
 
 
 def run_predict(arguments: argparse.Namespace) -> None:
+    """Predict on the lines of a file, or of standard input."""
     import pandas as pd
     from tqdm import tqdm
 
     estimator, task = _load(arguments)
-    options = _given(arguments, "threshold", "splitter")
-    if hasattr(estimator, "predict_entities"):
-        score = ["score"] if _finds_entities(estimator, options) else []
-        columns = ["start", "end", "label", *score, "text"]
-    elif options:
-        raise ValueError(
-            f"--{next(iter(options))} is an option of taggers; {arguments.model} holds a "
-            f"{type(estimator).__name__}."
-        )
-    else:
-        columns = ["answer"] if task == "questions" else ["label", "score"]
-    # An option that is not allowed is an error before anything is read.
-    _predict(estimator, task, options, [], 0)
-    is_data = _is_data(arguments, task)
-    unit = TASKS[task].row if is_data else "line"
-    columns = [unit, *columns]
-    blocks = _read_rows(arguments, task, is_data)
-    _write_table(pd.DataFrame(columns=columns), arguments.format)
-    n_rows = n_found = 0
-    is_hidden = arguments.quiet or sys.stdout.isatty() or not sys.stderr.isatty()
-    with tqdm(unit=unit, disable=is_hidden) as bar:
-        for rows in blocks:
-            predicted = _predict(estimator, task, options, rows, n_rows)
-            found = [
-                (number, *prediction)
-                for number, predictions in enumerate(predicted, start=n_rows + 1)
-                for prediction in predictions
-            ]
-            if found:
-                table = pd.DataFrame(found, columns=columns)
-                _write_table(table, arguments.format, has_header=False)
-                sys.stdout.flush()
-            n_rows, n_found = n_rows + len(rows), n_found + len(found)
-            bar.update(len(rows))
-    note(arguments, f"{_count(n_rows, unit)}, {_count(n_found, 'prediction')}")
+    columns = ["label", "score"]
+    predict: Callable[[Any, list[str], int], Rows] = _classify
+    if getattr(estimator, "scheme_", None) is not None:
+        columns, predict = ["start", "end", "label", "score", "text"], _find_entities
+    elif task == "tagging":
+        columns, predict = ["start", "end", "label", "text"], _tag_words
+    elif task == "questions":
+        columns, predict = ["answer"], _answer
+    columns = ["line", *columns]
+    is_hidden = sys.stdout.isatty() or not sys.stderr.isatty()
+    lines = iter(tqdm(_read_lines(arguments), unit=" lines", disable=is_hidden))
+    _write_table(pd.DataFrame(columns=columns))
+    n_lines = n_found = 0
+    while block := list(islice(lines, _BLOCK)):
+        predicted = enumerate(predict(estimator, block, n_lines + 1), start=n_lines + 1)
+        found = [(number, *row) for number, rows in predicted for row in rows]
+        _write_table(pd.DataFrame(found, columns=columns), has_header=False)
+        sys.stdout.flush()
+        n_lines, n_found = n_lines + len(block), n_found + len(found)
+    note(f"lines: {n_lines:,}, predictions: {n_found:,}")
 
 
-def _is_data(arguments: argparse.Namespace, task: str) -> bool:
-    """Whether the file to predict on holds labelled rows, not a row in every line."""
-    from ..datasets import find_format
+def _read_lines(arguments: argparse.Namespace) -> Iterable[str]:
+    from ..datasets import read_lines, suffix_of
 
     file = getattr(arguments, "file", None)
-    # A pipe is read once only, and a file that is missing has an error of its own.
-    if file is None or arguments.lines or not Path(file).is_file():
-        return False
-    found = find_format(file, is_labeled=False)
-    # Lines of two columns may be anything.
-    return found in TASKS[task].formats or found not in (None, "labeled text")
+    if file is None:
+        stdin: Any = sys.stdin
+        stdin.reconfigure(encoding="utf-8-sig")
+        return (line.removesuffix("\n") for line in stdin)
+    if suffix_of(file) in _TASK_OF_SUFFIX:
+        raise ValueError(
+            f"{file}: predict reads a row in every line, and a {suffix_of(file)} file has labelled "
+            "rows. skdice score reads it."
+        )
+    return read_lines(file)
 
 
-def _read_rows(arguments: argparse.Namespace, task: str, is_data: bool) -> Iterable[list[Any]]:
-    """Return the rows to predict on: lines as many at a time as are there."""
-    from ..datasets import iterate_lines, open_bytes
-
-    file: Any = getattr(arguments, "file", None)
-    if is_data:
-        _, X, _ = _read_data(arguments, file, task)
-        return [list(zip(X["question"], X["context"])) if task == "questions" else X]
-    if file is not None:
-        return iterate_lines(open_bytes(file), file)
-    if sys.stdin.isatty():
-        note(arguments, "reading the terminal, a row a line; Ctrl-D ends it")
-    return iterate_lines(sys.stdin.buffer, "standard input")
-
-
-def _predict(
-    estimator: "BaseEstimator", task: str, options: dict[str, Any], rows: Sequence[Any], n_done: int
-) -> list[list[tuple[Any, ...]]]:
-    """Return a list of predictions for each row: lines, of which so many are done, or data."""
-    if not hasattr(estimator, "predict_entities"):
-        return _predict_rows(estimator, task, rows, n_done)
-    are_lines = bool(rows) and isinstance(rows[0], str)
-    if _finds_entities(estimator, options):
-        if are_lines:
-            found = estimator.predict_entities(rows, **options)
-        else:
-            found = estimator.predict_spans(rows, options.get("threshold"))
-        return [
-            [(*entity, _part(row, entity.start, entity.end)) for entity in entities]
-            for row, entities in zip(rows, found)
-        ]
-    places = [[(i, i + 1) for i in range(len(row))] for row in rows]
-    if are_lines:
-        from ..text import checked_split, find_splitter
-
-        split = find_splitter("--splitter", options.get("splitter", estimator.splitter_))
-        places = [checked_split(split, text, i) for i, text in enumerate(rows, start=n_done + 1)]
-    words = [[_part(row, *place) for place in inside] for row, inside in zip(rows, places)]
+def _find_entities(tagger: Any, lines: list[str], first: int) -> Rows:
     return [
-        [(*place, tag, word) for place, tag, word in zip(*row)]
-        for row in zip(places, estimator.predict(words), words)
+        [(*entity, text[entity.start : entity.end]) for entity in entities]
+        for text, entities in zip(lines, tagger.predict_entities(lines))
     ]
 
 
-def _finds_entities(tagger: Any, options: dict[str, Any]) -> bool:
-    """Whether predictions are entities, not the tag of each word."""
-    return tagger.scheme_ is not None or "threshold" in options
+def _tag_words(tagger: Any, lines: list[str], first: int) -> Rows:
+    from ..text import checked_split, find_splitter
+
+    split = find_splitter("skdice predict", tagger.splitter_)
+    places = [checked_split(split, text, i) for i, text in enumerate(lines, start=first)]
+    words = [[text[a:b] for a, b in inside] for text, inside in zip(lines, places)]
+    return [
+        [(*place, tag, word) for place, tag, word in zip(*row)]
+        for row in zip(places, tagger.predict(words), words)
+    ]
 
 
-def _part(row: str | list[str], start: int, end: int) -> str:
-    """Return a part of a text, or words of a sentence as a text."""
-    return row[start:end] if isinstance(row, str) else " ".join(row[start:end])
+def _answer(extractor: Any, lines: list[str], first: int) -> Rows:
+    return [[(answer,)] for answer in extractor.predict(_split_lines(lines, first))]
 
 
-def _predict_rows(
-    estimator: "BaseEstimator", task: str, rows: Sequence[Any], n_done: int
-) -> list[list[tuple[Any, ...]]]:
-    """Return the labels with scores, or the answer, of each row; two texts have a TAB between."""
-    if task in _TWO_TEXTS and rows and isinstance(rows[0], str):
-        lines, rows = rows, [tuple(line.split("\t")) for line in rows]
-        for number, (line, row) in enumerate(zip(lines, rows), start=n_done + 1):
-            if len(row) != 2:
-                got = f"{_count(len(row), 'column')} in {line!r}"
-                expected = f"expected {_TWO_TEXTS[task]} with a TAB between"
-                raise ValueError(f"line {number}: {expected}; got {got}.")
-    if not rows:
-        return []
-    if task == "questions":
-        return [[(answer,)] for answer in estimator.predict(rows)]
-    labels, scores = estimator.predict_scored(rows)
+def _classify(classifier: Any, lines: list[str], first: int) -> Rows:
+    is_pairs = type(classifier).__name__ == "DicePairClassifier"
+    labels, scores = classifier.predict_scored(_split_lines(lines, first) if is_pairs else lines)
     if labels.ndim == 1:
-        labels = labels[:, None] == estimator.classes_
-    classes = estimator.classes_.tolist()
+        labels = labels[:, None] == classifier.classes_
+    classes = classifier.classes_.tolist()
     return [
         [(name, share) for name, is_its, share in zip(classes, *row) if is_its]
         for row in zip(labels.tolist(), scores.tolist())
     ]
 
 
-def note(arguments: argparse.Namespace, text: str) -> None:
-    """Say something on stderr."""
-    if not arguments.quiet:
-        print(f"skdice: {text}", file=sys.stderr)
+def _split_lines(lines: list[str], first: int) -> list[tuple[str, ...]]:
+    """Return two texts of each line."""
+    rows = [tuple(line.split("\t")) for line in lines]
+    for number, (line, row) in enumerate(zip(lines, rows), start=first):
+        if len(row) != 2:
+            got = f"{len(row) - 1} in {line!r}"
+            raise ValueError(
+                f"line {number}: two texts with one TAB between are expected; got {got}."
+            )
+    return rows
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+def note(text: str) -> None:
+    print(f"skdice: {text}", file=sys.stderr)
 
 
 def _given(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
@@ -243,59 +187,46 @@ def _make_estimator(arguments: argparse.Namespace, task: str) -> Any:
     """Return the estimator of a task, with the parameters of the command line."""
     from .. import estimators
 
-    common = _given(arguments, "model", "loss", "max_epochs", "lr", "random_state")
-    verbose = {"verbose": 0} if arguments.quiet else {}
-    estimator = getattr(estimators, TASKS[task].estimator)()
-    return estimator.set_params(**verbose, **{**common, **dict(arguments.set)})
+    given = _given(arguments, "model", "loss", "max_epochs", "random_state")
+    return getattr(estimators, TASKS[task][0])().set_params(**{**given, **dict(arguments.set)})
 
 
 def _load(arguments: argparse.Namespace) -> tuple[Any, str]:
     """Return a saved estimator and its task."""
     from ..estimators import load_pretrained
 
-    estimator = load_pretrained(arguments.model, **_given(arguments, "device"))
+    estimator = load_pretrained(arguments.saved, **_given(arguments, "device"))
     name = type(estimator).__name__
-    return estimator, next(task for task, its in TASKS.items() if its.estimator == name)
+    return estimator, next(task for task, (its, _) in TASKS.items() if its == name)
 
 
-def _read_data(arguments: argparse.Namespace, path: str, task: str | None) -> tuple[str, Any, Any]:
-    """Return the task of a file, its rows and their labels, and say what was taken."""
+def _choose_task(arguments: argparse.Namespace) -> str:
+    from ..datasets import suffix_of
+
+    task = getattr(arguments, "task", None) or _TASK_OF_SUFFIX.get(suffix_of(arguments.data))
+    if task is None:
+        known = ", ".join(_TASK_OF_SUFFIX)
+        raise ValueError(
+            f"{arguments.data}: only the suffixes {known} tell the task. Pass --task, one of "
+            f"{', '.join(TASKS)}."
+        )
+    return task
+
+
+def _read_data(arguments: argparse.Namespace, path: str, task: str) -> tuple[Any, Any]:
+    """Return the rows of a file and their labels, and say how it was read."""
     from .. import datasets
 
-    if Path(path).is_fifo():
-        raise ValueError(f"{path} is a pipe, which is read once only. Save it to a file first.")
-    options = dict(arguments.read)
-    found = datasets.find_format(path, encoding=options.get("encoding", "utf-8"))
-    if task and not arguments.task and found not in (None, *TASKS[task].formats):
-        is_predict = hasattr(arguments, "lines")  # That has no option for the task.
-        way = (
-            "--lines reads it line by line" if is_predict else "Pass --task to read it all the same"
-        )
-        raise ValueError(f"{path} looks like {found}, which is not for --task {task}. {way}.")
-    guessed = "" if task else " (guessed)"
-    task = task or next((name for name, its in TASKS.items() if found in its.formats), None)
-    if task is None:
-        raise ValueError(
-            f"{path}: cannot tell what the file holds. Say it with --task {', '.join(TASKS)}. "
-            f"Expected {DATA}."
-        )
-    formats = TASKS[task].formats
-    name = found if found in formats else formats[0]
-    reader = getattr(datasets, f"read_{name.replace(' ', '_')}")
+    name = "read_conllu" if datasets.suffix_of(path) == ".conllu" else TASKS[task][1]
     try:
-        X, y = reader(path, **options)
+        X, y = getattr(datasets, name)(path, **dict(arguments.read))
     except TypeError as error:  # An option that the reader does not have.
         raise ValueError(f"--read: {error}") from error
-    rows = _count(len(X), TASKS[task].row)
-    note(arguments, f"{path}: {rows} for --task {task}{guessed}, read by {reader.__name__}")
-    return task, X, y
+    note(f"{path}: {len(X):,} rows for --task {task}, read by {name}")
+    return X, y
 
 
-def _write_table(table: Any, form: str, has_header: bool = True) -> None:
-    """Write a DataFrame to stdout; numbers of TSV have 6 digits, of JSON 15 decimals."""
-    if form == "json" and len(table):
-        options = {"orient": "records", "lines": True, "double_precision": 15}
-        table.to_json(sys.stdout, **options, force_ascii=False)
-    elif form == "tsv":
-        options = {"sep": "\t", "float_format": "%.6g", "lineterminator": "\n"}
-        table.to_csv(sys.stdout, **options, index=False, header=has_header)
+def _write_table(table: Any, has_header: bool = True) -> None:
+    """Write a DataFrame to stdout, with 6 digits of each number."""
+    options = {"sep": "\t", "float_format": "%.6g", "lineterminator": "\n", "index": False}
+    table.to_csv(sys.stdout, **options, header=has_header)

@@ -1,7 +1,7 @@
 """Reader and writer of column files: one word a line, an empty line after each sentence."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 
 from .._inputs import check_tags, check_token_lists
@@ -30,8 +30,8 @@ def read_conll(
 
     Each line holds one word and its annotations. A line with nothing but spaces and TABs ends a
     sentence, and so does a ``-DOCSTART-`` line, which is dropped. Everything else is data: columns
-    are cut at the exact separator, and lines end in LF or CRLF, or all of them in CR. Tags are
-    returned as they stand, in the tagging scheme of the file.
+    are cut at the exact separator, and lines end in LF, CRLF or CR. Tags are returned as they
+    stand, in the tagging scheme of the file.
 
     Parameters
     ----------
@@ -75,10 +75,11 @@ def read_conll(
         raise not_allowed("read_conll", "separator", "a non-empty str or None", separator)
     lines = read_lines(path, encoding=encoding)
     if separator is None:
-        separator = find_separator(lines)
+        has_tab = any("\t" in line and not _is_gap(line, "\t") for line in lines)
+        separator = "\t" if has_tab else " "
     rows: list[list[tuple[str, str]]] = [[]]
     for number, line in enumerate(lines, start=1):
-        if is_gap(line, separator):
+        if _is_gap(line, separator):
             if rows[-1]:
                 rows.append([])
             continue
@@ -142,14 +143,9 @@ def write_conll(path: FilePath, X: TokenLists, y: TagSequences) -> None:
     write_text(path, f"\ufeff{content}" if content.startswith("\ufeff") else content)
 
 
-def is_gap(line: str, separator: str) -> bool:
+def _is_gap(line: str, separator: str) -> bool:
     """Whether a line ends a sentence."""
     if not line.startswith(_DOCSTART):
         return not line.strip(" \t")
     rest = line[len(_DOCSTART) :]
     return rest == "" or rest.startswith((" ", "\t", separator))
-
-
-def find_separator(lines: Iterable[str]) -> str:
-    """Return a TAB if a word line has one, else a space."""
-    return "\t" if any("\t" in line and not is_gap(line, "\t") for line in lines) else " "

@@ -2,36 +2,27 @@
 
 from typing import Any
 
-import numpy as np
-
 from .._inputs import Span
 from .._parameters import check_option
-from .._typing import Labels, Spans, Texts
+from .._typing import Spans, Texts
 from ._json import get_field, get_items, make_kind_error, read_objects, show, write_objects
-from ._spans import Annotated, Mention, check_annotated, read_mentions, utf16_offsets
+from ._spans import LeftOut, Mention, check_annotated, read_mentions, utf16_offsets
 from ._text_files import FilePath
 
-_TASKS = ("entities", "labels")
 
-
-def read_doccano(
-    path: FilePath, *, task: str = "entities", multilabel: bool = False, offsets: str = "utf-16"
-) -> tuple[list[str], list[list[Span]] | np.ndarray | list[list[str]]]:
-    """Read texts with entities or labels from an export of doccano.
+def read_doccano(path: FilePath, *, offsets: str = "utf-16") -> tuple[list[str], list[list[Span]]]:
+    """Read texts with entities from an export of doccano.
 
     A text of which the file says that it has no entities is returned with none. doccano writes the
     same of texts that nobody has looked at yet: export the approved ones only. Texts without
-    annotations, relations and comments are left out; a warning counts them.
+    annotations, labels of whole texts, relations and comments are left out; a warning counts them.
 
     Parameters
     ----------
     path : str or path-like
         JSON lines or a JSON list, plain or compressed (``.gz``, ``.xz``), in UTF-8. Each object has
-        a ``"text"`` and its annotations in ``"label"``, ``"labels"`` or ``"entities"``.
-    task : {"entities", "labels"}, default="entities"
-        What to read: spans, as ``[start, end, label]`` or objects, or labels of whole texts.
-    multilabel : bool, default=False
-        Whether a text may have any number of labels. If False, it must have one.
+        a ``"text"`` and its entities in ``"label"``, ``"labels"`` or ``"entities"``, as
+        ``[start, end, label]`` or objects.
     offsets : {"utf-16", "characters"}, default="utf-16"
         What offsets in the file count. doccano, a program in JavaScript, counts UTF-16 code units:
         characters beyond U+FFFF, such as most emoji, are two. Files of other programs may count
@@ -41,16 +32,14 @@ def read_doccano(
     -------
     X : list of str
         The texts, as they stand.
-    y : list of list of (start, end, label), ndarray of shape (n_texts,) or list of list of str
-        The entities of each text, sorted; their offsets count characters, the end is exclusive. Or
-        the label of each text (int64 if all are integers, else str), or its labels (`multilabel`).
+    y : list of list of (start, end, label)
+        The entities of each text, sorted; their offsets count characters, the end is exclusive.
 
     Raises
     ------
     ValueError
-        If the file is not such an export, a span does not lie in its text, a text has several
-        labels but `multilabel` is False, or no text is annotated. Errors name the file and the row
-        (from 0).
+        If the file is not such an export, a span does not lie in its text, or no text is annotated.
+        Errors name the file and the row (from 0).
 
     Examples
     --------
@@ -65,29 +54,28 @@ def read_doccano(
      (['😀 Anna smiles.'], [[(2, 6, 'PER')]])
     """
     check_option("read_doccano", "offsets", offsets, ("utf-16", "characters"))
-    rows = Annotated("read_doccano", path, task, multilabel, tasks=_TASKS)
+    left_out = LeftOut(path)
+    X, y = [], []
     for row, place, example in read_objects(path):
         text = get_field(place, example, "text", str)
         for key in ("relations", "comments", "Comments"):
-            rows.leave_out(key.lower(), row, len(get_items(place, example, key, list)))
+            left_out.add(key.lower(), row, len(get_items(place, example, key, list)))
+        left_out.add("labels of the text", row, len(get_items(place, example, "cats", list)))
         keys = ("label", "labels", "entities")
         key = next((key for key in keys if example.get(key) is not None), "")
         if not key:
-            rows.leave_out("texts without annotations", row)
-        elif task == "entities":
-            rows.leave_out("labels of the text", row, len(get_items(place, example, "cats", list)))
-            annotations = get_field(place, example, key, list)
-            mentions = [_make_mention(f"{place}, entity {i}", a) for i, a in enumerate(annotations)]
-            rows.add(text, read_mentions(text, mentions, is_utf16=offsets == "utf-16"))
-        else:
-            labels = get_field(place, example, key, list, str)
-            labels = [labels] if type(labels) is str else labels
-            rows.add_labels(place, row, text, labels, "texts")
-    return rows.finish("annotated text")
+            left_out.add("texts without annotations", row)
+            continue
+        annotations = get_field(place, example, key, list)
+        mentions = [_make_mention(f"{place}, entity {i}", a) for i, a in enumerate(annotations)]
+        X.append(text)
+        y.append(read_mentions(text, mentions, is_utf16=offsets == "utf-16"))
+    left_out.warn(len(X))
+    return X, y
 
 
-def write_doccano(path: FilePath, X: Texts, y: Spans | Labels, *, task: str = "entities") -> None:
-    """Write texts with entities or labels as JSON lines that doccano imports.
+def write_doccano(path: FilePath, X: Texts, y: Spans) -> None:
+    """Write texts with entities as JSON lines that doccano imports.
 
     Predictions are imported as annotations, to be corrected. doccano has no place for scores.
     Offsets count UTF-16 code units, as doccano does.
@@ -97,11 +85,9 @@ def write_doccano(path: FilePath, X: Texts, y: Spans | Labels, *, task: str = "e
     path : str or path-like
         The file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
     X : list, Series or array of str
-    y : list of list of (start, end, label), or array-like of shape (n_texts,)
+    y : list of list of (start, end, label)
         The entities of each text, such as ``predict_entities`` gives them; doccano drops those that
-        overlap, unless the project allows it. Or the label of each text, or a list of labels.
-    task : {"entities", "labels"}, default="entities"
-        What `y` is.
+        overlap, unless the project allows it.
 
     Raises
     ------
@@ -109,12 +95,10 @@ def write_doccano(path: FilePath, X: Texts, y: Spans | Labels, *, task: str = "e
         If a span does not lie in its text, or a text or label cannot be written. The error names
         the row.
     """
-    check_option("write_doccano", "task", task, _TASKS)
     examples = []
-    for text, row in zip(*check_annotated(X, y, task)):
-        if task == "entities":
-            offsets = utf16_offsets(text)
-            row = [[offsets[start], offsets[end], label] for start, end, label, *_ in row]
+    for text, spans in zip(*check_annotated(X, y)):
+        offsets = utf16_offsets(text)
+        row = [[offsets[start], offsets[end], label] for start, end, label, *_ in spans]
         examples.append({"text": text, "label": row})
     write_objects(path, examples, as_list=False)
 
@@ -126,8 +110,7 @@ def _make_mention(place: str, annotation: Any) -> Mention:
         )
         return Mention(place, start, end, get_field(place, annotation, "label", str))
     if type(annotation) is not list:
-        hint = " Labels of texts are read with task='labels'." if type(annotation) is str else ""
-        raise ValueError(f"{make_kind_error(place, annotation, list, dict)}{hint}")
+        raise make_kind_error(place, annotation, list, dict)
     if len(annotation) != 3:
         got = show(annotation)
         raise ValueError(f"{place}: [start, end, label] is expected. Got {got} instead.")

@@ -70,7 +70,7 @@ Names = Mapping[str, list[str]]
 
 def list_names() -> Names:
     """Return what may stand in the slots of names; none is a part of another one."""
-    person, place = make_language(2, 0)
+    person, place, _ = make_language(ambiguity=0)
     persons = [f"{first} {last}" for first in person.first for last in person.names]
     return {"A": persons, "B": persons, "P": place.names}
 

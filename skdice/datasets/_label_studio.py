@@ -1,29 +1,19 @@
 """Reader of the JSON exports of Label Studio, and writer of tasks for it."""
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .._inputs import Span
-from .._parameters import check_option, not_allowed
-from .._typing import Labels, Pairs, Spans, Texts
+from .._parameters import not_allowed
+from .._typing import Spans, Texts
 from ._json import get_field, read_objects, show, write_objects
-from ._spans import Annotated, Mention, check_annotated, read_mentions
+from ._spans import LeftOut, Mention, check_annotated, read_mentions
 from ._text_files import FilePath
-
-_TASKS = ("entities", "labels", "pairs")
 
 
 def read_label_studio(
-    path: FilePath,
-    *,
-    task: str = "entities",
-    text: str | Sequence[str] | None = None,
-    from_name: str | None = None,
-    multilabel: bool = False,
-) -> tuple[list[str] | list[tuple[str, str]], list[list[Span]] | np.ndarray | list[list[str]]]:
-    r"""Read texts or pairs with entities or labels from an export of Label Studio.
+    path: FilePath, *, text: str = "text", from_name: str | None = None
+) -> tuple[list[str], list[list[Span]]]:
+    r"""Read texts with entities from an export of Label Studio.
 
     Each task gives at most one row: of several annotations the one that is marked as ground truth,
     else the newest. A task with an annotation that has nothing in it is returned without entities.
@@ -34,99 +24,67 @@ def read_label_studio(
     ----------
     path : str or path-like
         An export in the format JSON (not JSON-MIN), plain or compressed (``.gz``, ``.xz``).
-    task : {"entities", "labels", "pairs"}, default="entities"
-        What to read: entities of texts (``<Labels>`` on a ``<Text>``), labels of texts
-        (``<Choices>``) or labels of pairs of texts (``<Choices>``).
-    text : str or sequence of two str, default=None
-        Where the data of a task has the text, or both texts of a pair. None means ``"text"``, for
-        pairs ``("text1", "text2")``.
+    text : str, default="text"
+        Where the data of a task has the text.
     from_name : str, default=None
-        Name of the ``<Labels>`` or ``<Choices>`` tag to read. None means all for entities, and for
-        labels the only one that there is.
-    multilabel : bool, default=False
-        Whether a text or pair may have any number of labels. If False, it must have one.
+        Name of the ``<Labels>`` tag to read. None means all.
 
     Returns
     -------
-    X : list of str, or list of tuple of (str, str)
-        The texts, or the pairs, as they stand.
-    y : list of list of (start, end, label), ndarray of shape (n_texts,) or list of list of str
-        The entities of each text, sorted; their offsets count characters, the end is exclusive. Or
-        the label of each text (int64 if all are integers, else str), or its labels (`multilabel`).
+    X : list of str
+        The texts, as they stand.
+    y : list of list of (start, end, label)
+        The entities of each text, sorted; their offsets count characters, the end is exclusive.
 
     Raises
     ------
     ValueError
         If the file is not such an export, the data has no such text, a span does not lie in its
-        text, the tag cannot be told, a task has several labels but `multilabel` is False, or no
-        task is annotated. Errors name the file, row (from 0) and task.
+        text, or no task is annotated. Errors name the file, row (from 0) and task.
     """
-    rows = Annotated("read_label_studio", path, task, multilabel, tasks=_TASKS)
-    keys = _check_text_keys("read_label_studio", task, text)
-    kind = "labels" if task == "entities" else "choices"
-    tags: set[str] = set()
+    _check_name("read_label_studio", "text", text)
+    left_out = LeftOut(path)
+    X, y = [], []
     for row, place, record in read_objects(path):
         if "id" in record:
             place = f"{place} (task {show(record['id'])})"
         data = get_field(place, record, "data", dict)
         annotations = get_field(place, {"annotations": [], **record}, "annotations", list)
-        results = _choose_results(place, annotations, row, rows)
+        results = _choose_results(place, annotations, row, left_out)
         if results is None:
             continue
-        texts = [get_field(f"{place}, the data", data, key, str) for key in keys]
-        other_texts = {*data} - {keys[0]}
-        found: list[Any] = []
+        X.append(get_field(f"{place}, the data", data, text, str))
+        mentions: list[Mention] = []
         for where, result in results:
             type_, name = get_field(where, result, "type", str), result.get("from_name")
             region = result.get("to_name")
-            if type_ != kind:
-                rows.leave_out(f"results of type {type_!r}", row)
+            if type_ != "labels":
+                left_out.add(f"results of type {type_!r}", row)
                 continue
             value = get_field(where, result, "value", dict)
             if from_name not in (None, name):
-                rows.leave_out(f"results of the tag {show(name)}", row)
-            elif task != "entities" and "start" in value:
-                rows.leave_out("choices for a region", row)
-            elif task != "entities":
-                tags.add(str(name))
-                if len(tags) > 1:
-                    raise ValueError(
-                        f"{where}: the file has choices of several tags, {sorted(tags)}. Say which "
-                        "ones to read, such as in read_label_studio(path, ..., "
-                        f"from_name={min(tags)!r})."
-                    )
-                found += get_field(where, value, "choices", list)
-            elif type(region) is str and region in other_texts:
-                rows.leave_out(f"regions of {region!r}", row)
+                left_out.add(f"results of the tag {show(name)}", row)
+            elif type(region) is str and region != text and region in data:
+                left_out.add(f"regions of {region!r}", row)
             elif value.get("labels", []) == []:
-                rows.leave_out("regions without a label", row)
+                left_out.add("regions without a label", row)
             else:
                 shown = get_field(where, value, "text", str) if "text" in value else None
                 start, end = (get_field(where, value, side, int) for side in ("start", "end"))
                 labels = get_field(where, value, "labels", list)
-                found += [Mention(where, start, end, label, shown) for label in labels]
-        if task == "entities":
-            rows.add(texts[0], read_mentions(texts[0], found))
-        else:
-            X = texts[0] if task == "labels" else tuple(texts)
-            rows.add_labels(place, row, X, found, "tasks")
-    return rows.finish("annotated task")
+                mentions += [Mention(where, start, end, label, shown) for label in labels]
+        y.append(read_mentions(X[-1], mentions))
+    left_out.warn(len(X))
+    return X, y
 
 
-def _check_text_keys(owner: str, task: str, text: str | Sequence[str] | None) -> list[str]:
-    """Return the keys of the text, or of both texts of a pair."""
-    keys: list[Any] = list(text) if isinstance(text, list | tuple) else [text]
-    are_names = all(isinstance(key, str) and key for key in keys)
-    if text is not None and not (are_names and len({*keys}) == len(keys) == 1 + (task == "pairs")):
-        allowed = "two different str" if task == "pairs" else "a str"
-        raise not_allowed(owner, "text", f"{allowed} for task={task!r}, or None", text)
-    if text is None:
-        return ["text1", "text2"] if task == "pairs" else ["text"]
-    return keys
+def _check_name(owner: str, name: str, value: Any) -> None:
+    if not isinstance(value, str) or not value:
+        raise not_allowed(owner, name, "a str that is not empty", value)
 
 
 def _choose_results(
-    place: str, annotations: list[Any], row: int, rows: Annotated
+    place: str, annotations: list[Any], row: int, left_out: LeftOut
 ) -> list[tuple[str, Any]] | None:
     """Return the results of one annotation with their places; none if there is no annotation."""
     done = []
@@ -138,25 +96,24 @@ def _choose_results(
             done.append((annotation.get("ground_truth") is True, show(time), i, where, results))
     if not done:
         what = "with cancelled annotations only" if annotations else "without an annotation"
-        rows.leave_out(f"tasks {what}", row)
+        left_out.add(f"tasks {what}", row)
         return None
-    rows.leave_out("cancelled annotations", row, len(annotations) - len(done))
-    rows.leave_out("annotations besides the one read of their task", row, len(done) - 1)
+    left_out.add("cancelled annotations", row, len(annotations) - len(done))
+    left_out.add("annotations besides the one read of their task", row, len(done) - 1)
     *_, where, results = max(done)
     return [(f"{where}, result {i}", result) for i, result in enumerate(results)]
 
 
 def write_label_studio(
     path: FilePath,
-    X: Texts | Pairs,
-    y: Spans | Labels,
+    X: Texts,
+    y: Spans,
     *,
-    task: str = "entities",
-    text: str | Sequence[str] | None = None,
+    text: str = "text",
     from_name: str = "label",
     model_version: str | None = None,
 ) -> None:
-    r"""Write texts or pairs with entities or labels as tasks for Label Studio.
+    """Write texts with entities as tasks for Label Studio.
 
     Predictions are shown in the tool as pre-annotations: an annotator corrects them, and a later
     export has what became of them.
@@ -165,18 +122,14 @@ def write_label_studio(
     ----------
     path : str or path-like
         The JSON file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
-    X : list, Series or array of str, or of pairs of str
-    y : list of list of (start, end, label), or array-like of shape (n_texts,)
+    X : list, Series or array of str
+    y : list of list of (start, end, label)
         The entities of each text, also with a score as a fourth, such as ``predict_entities`` gives
-        them. Or the label of each text or pair, or a list of labels. None but those of the
-        configuration of the project are shown.
-    task : {"entities", "labels", "pairs"}, default="entities"
-        What `X` and `y` are.
-    text : str or sequence of two str, default=None
-        Names of the ``<Text>`` tags, and the keys of the data. None means ``"text"``, for pairs
-        ``("text1", "text2")``.
+        them. None but those of the configuration of the project are shown.
+    text : str, default="text"
+        Name of the ``<Text>`` tag, and the key of the data.
     from_name : str, default="label"
-        Name of the ``<Labels>`` or ``<Choices>`` tag.
+        Name of the ``<Labels>`` tag.
     model_version : str, default=None
         Name of the model of which `y` are the predictions. None means that they are annotations,
         unless spans have scores: then they are predictions of ``"skdice"``.
@@ -190,41 +143,30 @@ def write_label_studio(
     Notes
     -----
     A prediction has the lowest score of its entities, so that tasks can be sorted by it: what the
-    model is least sure of comes first. The configuration of a project for pairs may be::
-
-        <View>
-          <Text name="text1" value="$text1"/> <Text name="text2" value="$text2"/>
-          <Choices name="label" toName="text1"> <Choice value="0"/> <Choice value="1"/> </Choices>
-        </View>
+    model is least sure of comes first.
     """
-    check_option("write_label_studio", "task", task, _TASKS)
-    for name, value in (("from_name", from_name), ("model_version", model_version)):
-        if not isinstance(value, str | None) or value == "" or (value is None and name[0] == "f"):
-            raise not_allowed("write_label_studio", name, "a str that is not empty", value)
-    keys = _check_text_keys("write_label_studio", task, text)
-    X, y = check_annotated(X, y, task)
-    if task == "entities":
-        lengths = {len(span) for row in y for span in row}
-        if len(lengths) > 1:
-            i = next(i for i, row in enumerate(y) if any(len(span) == 3 for span in row))
-            raise ValueError(f"All spans of y must have a score, or none; row {i} has one without.")
-        if lengths == {4} and model_version is None:
-            model_version = "skdice"
-        results = [[_make_region(one, *span) for span in row] for one, row in zip(X, y)]
-    else:
-        results = [[{"type": "choices", "value": {"choices": row}}] if row else [] for row in y]
-    tags = {"from_name": from_name, "to_name": keys[0]}
+    names = {"text": text, "from_name": from_name, "model_version": model_version or "skdice"}
+    for name, value in names.items():
+        _check_name("write_label_studio", name, value)
+    texts, rows = check_annotated(X, y)
+    lengths = {len(span) for row in rows for span in row}
+    if len(lengths) > 1:
+        i = next(i for i, row in enumerate(rows) if any(len(span) == 3 for span in row))
+        raise ValueError(f"All spans of y must have a score, or none; row {i} has one without.")
+    if lengths == {4} and model_version is None:
+        model_version = "skdice"
+    tags = {"from_name": from_name, "to_name": text}
     tasks = []
-    for row, found in zip(X, results):
-        data = dict(zip(keys, row if task == "pairs" else [row]))
-        result = {"result": [{"id": str(i), **tags, **one} for i, one in enumerate(found)]}
+    for one, spans in zip(texts, rows):
+        found = [_make_region(one, *span) for span in spans]
+        result = {"result": [{"id": str(i), **tags, **region} for i, region in enumerate(found)]}
         if model_version is None:
-            tasks.append({"data": data, "annotations": [result]})
+            tasks.append({"data": {text: one}, "annotations": [result]})
         else:
-            scores = [one["score"] for one in found if "score" in one]
+            scores = [span[3] for span in spans if len(span) == 4]
             lowest = {"score": min(scores)} if scores else {}
             prediction = {"model_version": model_version, **result, **lowest}
-            tasks.append({"data": data, "predictions": [prediction]})
+            tasks.append({"data": {text: one}, "predictions": [prediction]})
     write_objects(path, tasks, as_list=True)
 
 

@@ -20,13 +20,12 @@ class EntityType(NamedTuple):
     ambiguous: list[str]  # the names that also occur outside of entities
 
 
-def make_language(n_types: int, ambiguity: float) -> list[EntityType]:
+def make_language(ambiguity: float) -> list[EntityType]:
     """Give each type its names, a share of which is ambiguous."""
     types = []
-    for block in re.split(r"\n(?=[A-Z]+ \|)", _TYPES.strip())[:n_types]:
+    for block in _TYPES.strip().split("\n\n"):
         head, _, clauses = block.partition("\n")
         (name,), endings, first, last, nouns = (part.split() for part in head.split(" | "))
-        clauses = clauses or _OTHER_CLAUSES.replace("NOUN", nouns[0])
         names = [stem + endings[i % len(endings)] for i, stem in enumerate(_STEMS)]
         random.Random(name).shuffle(names)
         ambiguous = names[: round(ambiguity * len(names))]
@@ -36,28 +35,20 @@ def make_language(n_types: int, ambiguity: float) -> list[EntityType]:
 
 
 # Of each type: its name; endings of invented names; first and last words of longer entities; common
-# nouns that fit the clauses; and the clauses, where it has any of its own.
+# nouns that fit the clauses; and the clauses.
 _TYPES = """
 PER | son well ley mond | Anna Peter Maria David | Junior Senior | nurse farmer judge clerk painter
 @ smiled | @ resigned | WHO thanked @ | WHO married @ | @ told reporters | WHO interviewed @
 WHO voted for @ | @ , aged forty , confessed | the parents of @ wept | WHO had dinner with @
+
 LOC | ford ton wick burg | North South Lake Port | Valley Heights | village market suburb harbour
 WHO toured @ | WHO reached @ | WHO drove to @ | WHO moved away from @ | heavy snow fell in @
 the mayor of @ spoke | the streets of @ flooded | roads near @ froze | @ lies beyond the ridge
+
 ORG | corp tek soft dyne | United General | Holdings Group Partners Industries | agency factory bank
 @ merged | WHO sued @ | shares of @ fell | WHO worked for @ | @ posted a loss | the board of @ met
 @ hired forty engineers | investors abandoned @ | @ opened a branch
-EVENT | fest athon iade gala | Grand Annual | Games Trophy | contest
-WORK | saga ode idyll rhyme | Tales Songs | Revisited Sonata | poem
-PRODUCT | pad phone cam ix | Ultra Nano | Deluxe Plus | gadget
-DISEASE | itis osis emia algia | Chronic Acute | Syndrome Disorder | disease
-DRUG | ol azine icillin afen | Oral Forte | Sodium Acetate | remedy
-FOOD | otti asse ini ouille | Creamy Crispy | Pie Broth | meal
-ANIMAL | idon ops urus ax | Spotted Dwarf | Warbler Viper | beast
-VESSEL | mar aris ela ona | Royal Lady | Queen Explorer | ship
 """
-_OTHER_CLAUSES = """@ became a NOUN | the best NOUN is @ | @ counts as a NOUN | WHO ranked @ first
-experts called @ a typical NOUN | WHO described @ as a NOUN"""
 
 _WORDS = """
 Bar Bel Bor Cal Cor Dal Dar Del Dor Fal Fen Gar Gil Gor Hal Har Hel Jar Jor Kal Kar Kel Kor Lan Lar

@@ -25,7 +25,6 @@ def make_tagging(
     n_sentences: int = 1000,
     *,
     ratio: float = 10.0,
-    n_types: int = 3,
     ambiguity: float = 0.2,
     nested: bool = False,
     random_state: RandomState = None,
@@ -34,9 +33,9 @@ def make_tagging(
 
     Entities of one to four words stand in clauses that show their type (``"@ told reporters"``),
     beside clauses without entities. Some names are ambiguous: they also modify a common noun
-    (``"the Halson nurse told reporters"``). The words around them always decide. The vocabulary
-    depends on `n_types` and `ambiguity` alone, so that calls with other seeds give training and
-    test sentences of one language.
+    (``"the Halson nurse told reporters"``). The words around them always decide. The three types,
+    PER, LOC and ORG, are about equally frequent. The vocabulary depends on `ambiguity` alone, so
+    that calls with other seeds give training and test sentences of one language.
 
     Parameters
     ----------
@@ -44,9 +43,6 @@ def make_tagging(
     ratio : float, default=10.0
         Number of words outside of entities for each word inside one, over all sentences, from 2 to
         10,000, met up to a few words.
-    n_types : int, default=3
-        Number of entity types, from 1 to 11: PER, LOC, ORG, EVENT, WORK, ... They are about equally
-        frequent.
     ambiguity : float, default=0.2
         Share of the names that also occur outside of entities.
     nested : bool, default=False
@@ -71,11 +67,10 @@ def make_tagging(
     """
     check_number("make_tagging", "n_sentences", n_sentences, low=1, integer=True)
     check_number("make_tagging", "ratio", ratio, low=2, high=10_000, closed="both")
-    check_number("make_tagging", "n_types", n_types, low=1, high=11, closed="both", integer=True)
     check_number("make_tagging", "ambiguity", ambiguity, low=0, high=1, closed="both")
     check_bool("make_tagging", "nested", nested)
     rng = make_rng(random_state, "make_tagging")
-    types = make_language(n_types, ambiguity)
+    types = make_language(ambiguity)
     X: list[list[str]] = []
     y: list[list[Any]] = []
     n_words = n_inside = 0
@@ -85,7 +80,7 @@ def make_tagging(
         spans: list[Span] = []
         length = round(rng.triangular(7, 24, 8))
         while len(words) < length:
-            kind = rng.randrange(n_types)
+            kind = rng.randrange(len(types))
             names: list[_Part] = []
             # As many as are due if the clause has seven words besides.
             while (n_words + 7) / (1 + ratio) >= n_inside + size / 2 and len(names) < _MOST_LISTED:

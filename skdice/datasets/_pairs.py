@@ -5,11 +5,11 @@ import csv
 import numpy as np
 
 from .._parameters import check_option
-from ._tables import is_integer, make_labels, split_records
+from ._tables import find_column, is_integer, make_labels, split_records
 from ._text_files import FilePath, file_error, first_line, read_text, shorten, suffix_of
 
 # Where both texts and the label stand: names in a header, or positions without one.
-_LAYOUTS: dict[str, tuple[str, str, str] | tuple[int, int, int]] = {
+_LAYOUTS: dict[str, tuple[str | int, str | int, str | int]] = {
     "mrpc": ("#1 String", "#2 String", "Quality"),
     "bimpm": (1, 2, 0),
     "quora": ("question1", "question2", "is_duplicate"),
@@ -17,8 +17,6 @@ _LAYOUTS: dict[str, tuple[str, str, str] | tuple[int, int, int]] = {
     "er": (0, 1, 2),
 }
 _N_COLUMNS = {"bimpm": 4, "er": 3}
-# The csv module refuses longer fields.
-_CSV_LIMIT = 100_000
 
 
 def read_pairs(
@@ -26,7 +24,7 @@ def read_pairs(
 ) -> tuple[list[tuple[str, str]], np.ndarray]:
     r"""Read pairs of texts and their labels from a TSV file, or a CSV file (``.csv``).
 
-    Texts are kept as they are, and may be empty. Rows end in LF or CRLF, or all of them in CR.
+    Texts are kept as they are, and may be empty. Rows end in LF, CRLF or CR.
     Blank lines are skipped at the very end of the file only.
 
     Parameters
@@ -69,7 +67,7 @@ def read_pairs(
     separator, cut_at = (",", "commas") if suffix_of(path) == ".csv" else ("\t", "TABs")
     if layout == "auto":
         line = first_line(text)
-        layout = find_layout(line, separator) or ""
+        layout = _find_layout(line, separator) or ""
         if not layout:
             known = "; ".join(f"{name!r} (columns {columns})" for name, columns in _LAYOUTS.items())
             problem = f"cannot tell the layout from {shorten(line)}, cut at {cut_at}. Pass layout="
@@ -78,32 +76,21 @@ def read_pairs(
     is_quoted = layout == "quora" or separator == ","
     records = split_records(path, text, separator, is_quoted=is_quoted, n_columns=n_columns)
     has_header = n_columns is None
-    first, second, label = (_find_column(path, layout, c, records[0][1]) for c in _LAYOUTS[layout])
+    columns = _LAYOUTS[layout]
+    first, second, label = (find_column(path, column, records[0][1]) for column in columns)
     X = [(fields[first], fields[second]) for _, fields in records[has_header:]]
     return X, make_labels(path, records, label, has_header=has_header)
 
 
-def find_layout(line: str, separator: str = "\t") -> str | None:
+def _find_layout(line: str, separator: str) -> str | None:
     """Return the layout of which the first line of a file has the columns, if any."""
-    is_quoted = separator == ","
-    fields = next(csv.reader([line[:_CSV_LIMIT]]), []) if is_quoted else line.split(separator)
+    # The csv module refuses very long fields.
+    fields = next(csv.reader([line[:100_000]])) if separator == "," else line.split(separator)
     # The file may quote the names in its header.
-    names = {field.removeprefix('"').removesuffix('"') for field in fields}
+    names = {field.strip('"') for field in fields}
     for name, columns in _LAYOUTS.items():
-        label = columns[2]
-        if isinstance(label, str):
-            is_it = names.issuperset(map(str, columns))
-        else:
-            is_it = len(fields) == _N_COLUMNS[name] and is_integer(fields[label].strip(" "))
-        if is_it:
+        if names.issuperset(columns):
+            return name
+        if len(fields) == _N_COLUMNS.get(name) and is_integer(fields[int(columns[2])].strip(" ")):
             return name
     return None
-
-
-def _find_column(path: FilePath, layout: str, column: str | int, header: list[str]) -> int:
-    if isinstance(column, int):
-        return column
-    if header.count(column) != 1:
-        problem = f"the layout {layout!r} needs one column {column!r} in the header"
-        raise file_error(path, 1, f"{problem}. Got the columns {shorten(', '.join(header))}.")
-    return header.index(column)

@@ -1,26 +1,21 @@
-"""What the formats of annotation tools share: offsets of characters, labels, what is left out."""
+"""What the formats of annotation tools share: offsets of characters, what is left out."""
 
 import os
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from numbers import Integral
 from typing import Any, NamedTuple
 
 from .._inputs import (
     Span,
-    check_pairs,
     check_rows,
     check_span,
     check_texts,
     check_y,
-    describe,
     list_rows,
 )
-from .._parameters import check_bool, check_option
 from ._json import show
-from ._tables import label_array
 from ._text_files import FilePath, check_encodable, shorten
 
 
@@ -87,86 +82,37 @@ def _squeeze(text: str | None) -> str:
     return "".join((text or "").replace("\\n", "\n").split())
 
 
-class Annotated:
-    """The rows that a reader found, and counts of what it leaves out.
+class LeftOut:
+    """Counts of what a reader leaves out of a file."""
 
-    ``task`` is "entities" for rows of spans; else each row has one label, or with ``multilabel``
-    any number.
-    """
-
-    def __init__(
-        self,
-        reader: str,
-        path: FilePath,
-        task: str = "entities",
-        multilabel: bool = False,
-        *,
-        tasks: Sequence[str] = ("entities",),
-    ) -> None:
-        check_option(reader, "task", task, tasks)
-        check_bool(reader, "multilabel", multilabel)
+    def __init__(self, path: FilePath) -> None:
         self._path = os.fspath(path)
-        self._has_one_label = task != "entities" and not multilabel
-        self._X: list[Any] = []
-        self._y: list[Any] = []
-        self._left_out: dict[str, list[int | None]] = {}
+        self._rows: dict[str, list[int]] = {}
 
-    def add(self, X: Any, y: Sequence[Any]) -> None:
-        """Add a text or pair with its spans or labels."""
-        self._X.append(X)
-        self._y.append(y)
-
-    def add_labels(self, place: str, row: int, X: Any, labels: Sequence[str], what: str) -> None:
-        """Add a text or pair; one that has no label but needs one is left out, as ``what``."""
-        for label in labels:
-            if type(label) is not str or not label:
-                raise ValueError(
-                    f"{place}: labels must be strings that are not empty. Got {show(label)}. Spans "
-                    "are read with task='entities'."
-                )
-        if len(labels) > 1 and self._has_one_label:
-            raise ValueError(
-                f"{place}: one label is expected. Got {list(labels)}. Pass multilabel=True to read "
-                "several of a text."
-            )
-        if labels or not self._has_one_label:
-            self.add(X, labels)
-        else:
-            self.leave_out(f"{what} without a label", row)
-
-    def leave_out(self, what: str, row: int | None, n: int = 1) -> None:
-        """Count something that is not read, such as "relations", in a row of the file, if any."""
+    def add(self, what: str, row: int, n: int = 1) -> None:
+        """Count something in a row of the file that is not read, such as "relations"."""
         if n > 0:
-            self._left_out.setdefault(what, []).extend([row] * n)
+            self._rows.setdefault(what, []).extend([row] * n)
 
-    def finish(self, what: str) -> tuple[list[Any], Any]:
-        """Return X and y, and warn in the name of the caller's caller of what was left out.
-
-        It is an error, which names ``what`` the file should have, if there are no rows.
-        """
-        shown = []
-        for kind, found in self._left_out.items():
-            rows = list(dict.fromkeys(row for row in found if row is not None))
-            shown.append(f"{kind}: {len(found)}{f' ({list_rows(rows)})' if rows else ''}")
-        left_out = "; ".join(shown)
-        if not self._X:
-            raise ValueError(f"{self._path}: the file has no {what}. {left_out}")
+    def warn(self, n_texts: int) -> None:
+        """Warn in the name of the caller's caller; it is an error if there are no texts."""
+        left_out = "; ".join(
+            f"{kind}: {len(found)} ({list_rows(list(dict.fromkeys(found)))})"
+            for kind, found in self._rows.items()
+        )
+        if not n_texts:
+            raise ValueError(f"{self._path}: the file has no annotated text. {left_out}")
         if left_out:
             warnings.warn(f"{self._path}: left out {left_out}.", stacklevel=3)
-        y = label_array([label for (label,) in self._y]) if self._has_one_label else self._y
-        return self._X, y
 
 
-def check_annotated(X: Any, y: Any, task: str = "entities") -> tuple[list[Any], list[list[Any]]]:
-    """Return texts or pairs to write, and their spans (with a score if they have one) or labels."""
-    rows: list[Any] = check_pairs(X) if task == "pairs" else check_texts(X)
-    for i, row in enumerate(rows):
-        check_encodable("".join(row), f"row {i} of X")
-    if task == "entities":
-        y = check_y(y, len(rows), "lists of (start, end, label)")
-        return rows, [_check_spans(spans, text, i) for i, (text, spans) in enumerate(zip(rows, y))]
-    y = check_y(y, len(rows), "labels, or of lists of labels")
-    return rows, [_check_labels(labels, i) for i, labels in enumerate(y)]
+def check_annotated(X: Any, y: Any) -> tuple[list[str], list[list[Any]]]:
+    """Return texts to write, and their spans, with a score if they have one."""
+    texts = check_texts(X)
+    for i, text in enumerate(texts):
+        check_encodable(text, f"row {i} of X")
+    rows = check_y(y, len(texts), "lists of (start, end, label)")
+    return texts, [_check_spans(spans, text, i) for i, (text, spans) in enumerate(zip(texts, rows))]
 
 
 def _check_spans(spans: Any, text: str, i: int) -> list[Any]:
@@ -182,16 +128,3 @@ def _check_spans(spans: Any, text: str, i: int) -> list[Any]:
         scores = [span.get("score")] if isinstance(span, Mapping) else span[3:]
         checked.append((start, end, label, *(float(one) for one in scores if one is not None)))
     return sorted(checked)
-
-
-def _check_labels(row: Any, i: int) -> list[str]:
-    is_one = isinstance(row, str | Integral)
-    labels = [row] if is_one else check_rows(row, f"Row {i} of y", "labels")
-    for label in labels:
-        if not isinstance(label, str | Integral) or isinstance(label, bool) or label == "":
-            raise ValueError(
-                f"Labels must be str that are not empty, or int; row {i} of y has "
-                f"{describe(label)}."
-            )
-        check_encodable(str(label), f"row {i} of y")
-    return [str(label) for label in labels]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ._text_files import FilePath, count_columns, file_error, lone_cr_error, shorten, split_lines
+from ._text_files import FilePath, count_columns, file_error, shorten, split_lines
 
 # The line on which a row begins, and its columns; none for a blank line.
 Record = tuple[int, list[str]]
@@ -27,7 +27,7 @@ def split_records(
     if is_quoted:
         records = _parse_quoted(path, text, separator)
     else:
-        lines = split_lines(path, text)
+        lines = split_lines(text)
         n_cuts = 1 if separator == " " else -1
         rows = [line.split(separator, n_cuts) if line.strip(" ") else [] for line in lines]
         records = list(enumerate(rows, start=1))
@@ -49,9 +49,8 @@ def split_records(
 
 def _parse_quoted(path: FilePath, text: str, separator: str) -> list[Record]:
     # Not pandas.read_csv: it fills short rows, has no numbers of lines, and takes text after a
-    # closing quote. Rows end in CR if there is no LF; else csv refuses a CR outside of quotes.
-    lines = io.StringIO(text, newline="\n" if "\n" in text else "")
-    reader = csv.reader(lines, delimiter=separator, strict=True)
+    # closing quote.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     records = []
     number = 1
     # The limit is one for the whole process: a text may be longer, others' limit must stay.
@@ -62,14 +61,22 @@ def _parse_quoted(path: FilePath, text: str, separator: str) -> list[Record]:
             records.append((number, [] if is_blank else fields))
             number = reader.line_num + 1
     except csv.Error as error:
-        if "new-line character" in str(error):
-            raise lone_cr_error(path, reader.line_num) from None
         where = f"at the latest in line {reader.line_num} ({error})"
         problem = f"the row that begins here is badly quoted, {where}."
         raise file_error(path, number, problem) from None
     finally:
         csv.field_size_limit(limit)
     return records
+
+
+def find_column(path: FilePath, column: str | int, first: list[str]) -> int:
+    """Return the place of a column, given by its name in the header or by its number."""
+    if isinstance(column, str) and first.count(column) == 1:
+        return first.index(column)
+    if not isinstance(column, str) and -len(first) <= column < len(first):
+        return column % len(first)
+    shown = shorten(", ".join(first))
+    raise file_error(path, 1, f"there must be one column {column!r}. Got the columns {shown}.")
 
 
 def make_labels(
@@ -93,12 +100,7 @@ def make_labels(
             "be a header, but the columns are to be read without one."
         )
         raise file_error(path, 1, problem)
-    return label_array(labels)
-
-
-def label_array(labels: Sequence[str]) -> np.ndarray:
-    """Return labels with dtype int64 if all are integers, else as objects of type str."""
-    return np.array(labels, dtype=np.int64 if all(map(is_integer, labels)) else object)
+    return np.array(labels, dtype=np.int64 if all(are_integers) else object)
 
 
 def is_integer(label: str) -> bool:

@@ -5,9 +5,7 @@ import lzma
 import os
 import re
 import zlib
-from codecs import getincrementaldecoder
-from collections.abc import Iterator, Sequence
-from io import IncrementalNewlineDecoder
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,20 +14,11 @@ from .._files import write_file
 FilePath: TypeAlias = str | os.PathLike[str]
 LINE_END = re.compile(r"\r\n?|\n")
 _SEPARATOR_NAMES = {"\t": "a TAB", " ": "one space", ",": "a comma"}
-# Of a stream, so that memory stays flat; what is there sooner is returned sooner.
-_BLOCK_BYTES = 1 << 16
 
 
 def file_error(path: FilePath, line: int, problem: str) -> ValueError:
     """Make the error that a line of a file is wrong."""
     return ValueError(f"{os.fspath(path)}, line {line}: {problem}")
-
-
-def lone_cr_error(path: FilePath, line: int) -> ValueError:
-    """Make the error that a carriage return of a file may end a line or be text."""
-    problem = "a carriage return (CR) stands without a line feed (LF) behind it"
-    allowed = "Lines must end in LF or CRLF, or all of them in CR. Replace it by a LF or a space"
-    return file_error(path, line, f"{problem}. {allowed}.")
 
 
 def count_columns(fields: Sequence[str], line: str, separator: str, expected: str) -> str:
@@ -42,76 +31,41 @@ def count_columns(fields: Sequence[str], line: str, separator: str, expected: st
     )
 
 
-def read_text(path: FilePath, *, encoding: str = "utf-8", n_bytes: int = -1) -> str:
-    """Read a text file, or its first bytes, without a byte order mark at its start.
+def read_text(path: FilePath, *, encoding: str = "utf-8") -> str:
+    """Read a text file, decompressed by its suffix, without a byte order mark at its start.
 
-    It may be a pipe, which is read once, and is decompressed by its suffix.
+    It may be a pipe, which is read once.
     """
-    try:
-        with open_bytes(path) as file:
-            data = file.read(n_bytes)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        suffix = Path(path).suffix[1:].lower()
-        if suffix not in ("gz", "xz"):
-            raise
-        problem = f"the suffix says {suffix}, but the file cannot be decompressed ({error})."
-        raise ValueError(f"{path}: {problem}") from error
-    is_whole = len(data) != n_bytes
-    return _decode(path, data, encoding, "strict" if is_whole else "ignore").removeprefix("\ufeff")
-
-
-def open_bytes(path: FilePath) -> Any:
-    """Open a file of bytes, which are decompressed if its suffix is ``.gz`` or ``.xz``."""
     path = Path(path)
     if path.is_dir():
         raise FileNotFoundError(f"{path} is a directory. A file is expected.")
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path} (working directory: {Path.cwd()}).")
-    open_file: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix.lower(), open)
-    return open_file(path, "rb")
+    suffix = path.suffix.lower()
+    open_file: Any = {".gz": gzip.open, ".xz": lzma.open}.get(suffix, open)
+    try:
+        with open_file(path, "rb") as file:
+            data = file.read()
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        if open_file is open:
+            raise
+        problem = f"the suffix says {suffix[1:]}, but the file cannot be decompressed ({error})."
+        raise ValueError(f"{path}: {problem}") from error
+    return _decode(path, data, encoding).removeprefix("\ufeff")
 
 
 def read_lines(path: FilePath, *, encoding: str = "utf-8") -> list[str]:
     """Read the lines of a text file."""
-    return split_lines(path, read_text(path, encoding=encoding))
+    return split_lines(read_text(path, encoding=encoding))
 
 
-def split_lines(path: FilePath, text: str) -> list[str]:
-    """Return the lines of a file, which end in LF or CRLF, or all of them in CR.
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a file, which end in LF, CRLF or CR.
 
     All other line separators of Unicode are data: U+2028 may be a token.
     """
-    lines = text.split("\n" if "\n" in text else "\r")
-    if not lines[-1]:
-        lines.pop()
-    if "\r" in text:
-        lines = [line.removesuffix("\r") for line in lines]
-        for number, line in enumerate(lines, start=1):
-            if "\r" in line:
-                raise lone_cr_error(path, number)
-    return lines
-
-
-def iterate_lines(stream: Any, name: str) -> Iterator[list[str]]:
-    """Yield the lines of a stream of bytes in UTF-8, as many at a time as are there.
-
-    They end as those of :func:`split_lines`.
-    """
-    decoder = IncrementalNewlineDecoder(getincrementaldecoder("utf-8-sig")(), translate=True)
-    rest, n_lines, is_over = "", 0, False
-    while not is_over:
-        block = stream.read1(_BLOCK_BYTES)
-        is_over = not block
-        try:
-            rest += decoder.decode(block, final=is_over)
-        except UnicodeDecodeError as error:
-            problem = f"cannot decode this line or one behind it as UTF-8 ({error.reason})."
-            raise file_error(name, n_lines + 1, problem) from error
-        if isinstance(decoder.newlines, tuple) and "\r" in decoder.newlines:
-            raise lone_cr_error(name, n_lines + 1)
-        *lines, rest = rest.split("\n")
-        yield [*lines, rest] if is_over and rest else lines
-        n_lines += len(lines)
+    lines = LINE_END.split(text)
+    return lines if lines[-1] else lines[:-1]
 
 
 def first_line(text: str) -> str:
@@ -119,9 +73,9 @@ def first_line(text: str) -> str:
     return LINE_END.split(text, maxsplit=1)[0]
 
 
-def _decode(path: FilePath, data: bytes, encoding: str, errors: str) -> str:
+def _decode(path: FilePath, data: bytes, encoding: str) -> str:
     try:
-        return data.decode(encoding, errors)
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         before = data[: error.start].decode(encoding, errors="replace")
         got = error.object[error.start : error.end]

@@ -1,14 +1,13 @@
-"""What becomes of gold entities, label by label: found, confused, cut wrongly, missed."""
+"""What becomes of gold entities, label by label: found, confused, missed."""
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from .._extras import axes_or_new
-from ._entity_pairs import EntityDisplay, EntityPair, EntityRows, pair_entities, read_entities
+from ._entity_pairs import EntityDisplay, EntityRows, pair_entities, read_entities
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,11 +24,8 @@ class EntityConfusionDisplay(EntityDisplay):
     ----------
     frame : DataFrame of shape (n_labels + 1, n_labels + 1)
         Counts of entities with the same words on both sides, by gold label (rows) and predicted
-        label (columns). The last column, ``"none"``, has the missed gold entities; the last row,
-        ``"none"``, the invented ones.
-    borders : DataFrame of shape (n_labels, n_labels)
-        Counts of pairs that have some words in common, but not all: border errors, which count as
-        wrong in the metrics.
+        label (columns). The last column, ``"none"``, has the gold entities without such a
+        counterpart; the last row, ``"none"``, the predicted ones.
 
     Attributes
     ----------
@@ -37,13 +33,14 @@ class EntityConfusionDisplay(EntityDisplay):
     figure_ : matplotlib Figure
     im_ : matplotlib AxesImage
         Shares of each row.
-    text_ : ndarray of shape (n_labels + 1, n_labels + 3), dtype=object
+    text_ : ndarray of shape (n_labels + 1, n_labels + 1), dtype=object
         The matplotlib Text of each count; None where it is 0.
 
     Notes
     -----
-    Each entity is counted once, and paired as in :class:`TaggingErrors`: a row of `frame` and that
-    of `borders` add up to the gold entities of the label, a column of both to the predicted ones.
+    Each entity is counted once: a row adds up to the gold entities of the label, a column to the
+    predicted ones. An entity with a wrong border is in ``"none"`` on both sides, as it is wrong in
+    the metrics; :class:`TaggingErrors` tells such errors from others.
 
     Examples
     --------
@@ -54,14 +51,13 @@ class EntityConfusionDisplay(EntityDisplay):
     >>> display.frame  # doctest: +SKIP
     predicted  LOC  PER  none
     gold
-    LOC          0    1     1
+    LOC          0    1     2
     PER          0    1     0
-    none         0    1     0
+    none         1    1     0
     """
 
-    def __init__(self, *, frame: pd.DataFrame, borders: pd.DataFrame) -> None:
+    def __init__(self, *, frame: pd.DataFrame) -> None:
         self.frame = frame
-        self.borders = borders
 
     @classmethod
     def from_predictions(
@@ -85,33 +81,33 @@ class EntityConfusionDisplay(EntityDisplay):
         """
         gold = read_entities(y_true, "y_true")
         predicted = read_entities(y_pred, "y_pred", [row.n_words for row in gold])
+        counts = Counter[tuple[str, str]]()
+        for true_row, pred_row in zip(gold, predicted):
+            for pair in pair_entities(list(true_row.spans), list(pred_row.spans)):
+                if pair.kind in ("correct", "wrong label"):
+                    counts[pair.spans[0].label, pair.spans[1].label] += 1
+                    continue
+                counts.update((span.label, _NONE) for span in [pair.gold] if span)
+                counts.update((_NONE, span.label) for span in [pair.predicted] if span)
+        labels = sorted({label for pair in counts for label in pair} - {_NONE})
         if any(span.label == _NONE for row in (*gold, *predicted) for span in row.spans):
             raise ValueError(
                 f"The label {_NONE!r} stands for entities without a counterpart; rename yours."
             )
-        pairs = [
-            pair
-            for true_row, pred_row in zip(gold, predicted)
-            for pair in pair_entities(list(true_row.spans), list(pred_row.spans))
-        ]
-        labels = sorted({span.label for pair in pairs for span in pair.spans})
-        at_borders = [pair for pair in pairs if pair.kind.startswith("wrong border")]
-        others = [pair for pair in pairs if not pair.kind.startswith("wrong border")]
-        display = cls(frame=_count(others, [*labels, _NONE]), borders=_count(at_borders, labels))
-        return display.plot(ax)
+        names = [*labels, _NONE]
+        frame = pd.DataFrame(
+            [[counts[row, column] for column in names] for row in names],
+            index=pd.Index(names, dtype=object, name="gold"),
+            columns=pd.Index(names, dtype=object, name="predicted"),
+            dtype=np.int64,
+        )
+        return cls(frame=frame).plot(ax)
 
     def plot(self, ax: "Axes | None" = None) -> "EntityConfusionDisplay":
-        """Plot the counts, coloured by their share of the row, on `ax` or in a new figure.
-
-        To the right of `frame` stand the border errors of each gold label: with the same, and with
-        another predicted label.
-        """
-        borders = self.borders.to_numpy()
-        same = np.diag(borders)
-        border_columns = np.column_stack([same, borders.sum(axis=1) - same])
-        counts = np.hstack([self.frame.to_numpy(), np.pad(border_columns, ((0, 1), (0, 0)))])
-        n_rows, n_columns = counts.shape
-        ax = axes_or_new(ax, figsize=(2.9 + 0.42 * n_columns, 2.8 + 0.42 * n_rows))
+        """Plot the counts, coloured by their share of the row, on `ax` or in a new figure."""
+        counts = self.frame.to_numpy()
+        n = len(counts)
+        ax = axes_or_new(ax, figsize=(2.9 + 0.42 * n, 2.8 + 0.42 * n))
         self.ax_, self.figure_ = ax, ax.figure
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         self.im_ = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
@@ -120,28 +116,12 @@ class EntityConfusionDisplay(EntityDisplay):
             color = "white" if shares[i, j] > 0.65 else "black"
             text = ax.text(j, i, counts[i, j], color=color, fontsize=8, ha="center", va="center")
             self.text_[i, j] = text
-        # Entities without a counterpart and border errors are no labels.
-        ax.axhline(n_rows - 1.5, color="black", linewidth=0.8)
-        for edge in (n_rows - 1.5, n_rows - 0.5):
-            ax.axvline(edge, color="black", linewidth=0.8)
-        labels = [str(label).replace("$", r"\$") for label in self.borders.index]
-        columns = [*labels, "none (missed)", "wrong border", "wrong border and label"]
-        ax.set_xticks(range(n_columns), columns, rotation=45, ha="right", rotation_mode="anchor")
-        ax.set_yticks(range(n_rows), [*labels, "none (invented)"])
+        # Entities without a counterpart are no label.
+        ax.axhline(n - 1.5, color="black", linewidth=0.8)
+        ax.axvline(n - 1.5, color="black", linewidth=0.8)
+        labels = [str(label).replace("$", r"\$") for label in self.frame.index]
+        ax.set_xticks(range(n), labels, rotation=45, ha="right", rotation_mode="anchor")
+        ax.set_yticks(range(n), labels)
         ax.set(xlabel="Predicted", ylabel="Gold")
         ax.set_title("Entities; colour: share of the row", fontsize=9, loc="left")
         return self
-
-
-def _count(pairs: Sequence[EntityPair], labels: list[str]) -> pd.DataFrame:
-    """Count pairs by the labels of both sides."""
-    counts = Counter(
-        tuple(_NONE if span is None else span.label for span in (pair.gold, pair.predicted))
-        for pair in pairs
-    )
-    return pd.DataFrame(
-        [[counts[gold, predicted] for predicted in labels] for gold in labels],
-        index=pd.Index(labels, dtype=object, name="gold"),
-        columns=pd.Index(labels, dtype=object, name="predicted"),
-        dtype=np.int64,
-    )

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from sklearn.base import BaseEstimator
 
-from .._inputs import check_rows, check_span, check_y, describe, list_items
+from .._inputs import check_rows, check_span, check_y
 from .._typing import Spans, TagSequences, TokenLists
 from ..metrics import EntitySpan, check_tag_row, get_entities
 
@@ -63,30 +63,25 @@ def read_entities(
         listed = check_rows(rows, name, f"lists of {what}")
     else:
         listed = check_y(rows, len(n_words), f"lists of {what}", "y_true", name)
-    sizes = n_words or [None] * len(listed)
     found = []
-    for i, (row, size) in enumerate(zip(listed, sizes)):
-        items = list_items(row)
-        if items is None:
-            raise TypeError(f"{name} has lists of {what}; row {i} of {name} is {describe(row)}.")
-        found.append(_read_row(items, name, f"row {i} of {name}", size, has_scores))
+    for i, (row, size) in enumerate(zip(listed, n_words or [None] * len(listed))):
+        where = f"row {i} of {name}"
+        items = check_rows(row, where, what)
+        if not has_scores and any(isinstance(item, str) for item in items):
+            tags = check_tag_row(items, where)
+            if size not in (None, len(tags)):
+                raise ValueError(
+                    f"Words need a tag each; {where} has {len(tags)} for {size} words."
+                )
+            found.append(EntityRow(dict.fromkeys(get_entities(tags), 1.0), len(tags)))
+            continue
+        spans: dict[EntitySpan, float] = {}
+        for item in items:
+            span = EntitySpan(*check_span(item, name, where, size))
+            score = _read_score(item, where) if has_scores else 1.0
+            spans[span] = max(score, spans.get(span, -math.inf))
+        found.append(EntityRow(spans, size))
     return found
-
-
-def _read_row(
-    items: list[Any], name: str, where: str, n_words: int | None, has_scores: bool
-) -> EntityRow:
-    if not has_scores and any(isinstance(item, str) for item in items):
-        tags = check_tag_row(items, where)
-        if n_words not in (None, len(tags)):
-            raise ValueError(f"Words need a tag each; {where} has {len(tags)} for {n_words} words.")
-        return EntityRow(dict.fromkeys(get_entities(tags), 1.0), len(tags))
-    spans: dict[EntitySpan, float] = {}
-    for item in items:
-        span = EntitySpan(*check_span(item, name, where, n_words))
-        score = _read_score(item, where) if has_scores else 1.0
-        spans[span] = max(score, spans.get(span, -math.inf))
-    return EntityRow(spans, n_words)
 
 
 def _read_score(entity: Any, where: str) -> float:

@@ -109,11 +109,9 @@ def _count_items(rows: Sequence[Any], has_tags: bool) -> Counter[Any]:
             expected = "a sequence of tags" if has_tags else "a label"
             raise TypeError(f"y, row {i}: got {describe(row)}, but row 0 is {expected}.")
         for position, item in enumerate(row if has_tags else (row,)):
-            is_scalar = pd.api.types.is_scalar(item)
-            if not is_scalar or pd.isna(item):
-                where = f"y, row {i}, position {position}" if has_tags else f"y, row {i}"
-                error = ValueError if is_scalar else TypeError
-                raise error(f"{where}: got {describe(item)}, which is no tag or label.")
+            if not pd.api.types.is_scalar(item) or pd.isna(item):
+                where = f"row {i}, position {position}" if has_tags else f"row {i}"
+                raise ValueError(f"y, {where}: got {describe(item)}, which is no tag or label.")
             counts[item] += 1
     if not counts:
         raise ValueError(f"y has {len(rows)} rows, but every one is an empty sequence.")

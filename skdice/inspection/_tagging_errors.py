@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import html
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
-from operator import itemgetter
+from itertools import groupby
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,18 +13,11 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from .._inputs import check_tags, check_token_lists
-from .._parameters import check_number
 from .._typing import TagSequences, TokenLists
 from ..metrics import EntitySpan, check_tag_sequences, get_entities
-from ..text import are_chunk_tags
+from ..text import are_characters, are_chunk_tags
 from ._entity_pairs import ENTITY_KINDS, EntityPair, pair_entities
 
-# Thai, Lao, Myanmar and Khmer; CJK punctuation and kana; Han; full-width forms.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
-    "\U00020000-\U0003ffff]"
-)
-_Owners = tuple[int | None, int | None]  # index of the pair of the gold, the predicted entity
 _PAGES = Environment(
     loader=PackageLoader(__package__, ""),
     autoescape=True,
@@ -37,57 +27,40 @@ _PAGES = Environment(
 )
 
 
-def _gap(left: str, right: str) -> str:
-    """Return what stands between two words: a space, nothing in scripts written without them."""
-    return "" if _UNSPACED.match(left[-1:]) and _UNSPACED.match(right[:1]) else " "
-
-
 def _mark(
-    words: Sequence[str], pairs: Sequence[EntityPair], first_entity: int
+    words: Sequence[str], pairs: Sequence[EntityPair], first_entity: int, separator: str
 ) -> Iterator[tuple[str, list[tuple[Any, ...]], str | None]]:
     """Yield the parts of a sentence: a text, the marks around it, the predicted label at its end.
 
-    A mark is its classes, the number and the kind of the pair, and the gold label where an entity
-    begins that is not predicted as it is.
+    A part is a run of words of the same gold and the same predicted entity, if any. A mark is its
+    classes, the number and the kind of the pair, and the gold label where an entity begins that is
+    not predicted as it is.
     """
-    segments = _segments(words, pairs)
-    first_segment = {gold: k for k, ((gold, _), _) in reversed(list(enumerate(segments)))}
-    last_segment = {predicted: k for k, ((_, predicted), _) in enumerate(segments)}
-    for k, ((gold, predicted), text) in enumerate(segments):
+    # The pairs of the gold and of the predicted entity that each word is a part of.
+    owners: list[list[int | None]] = [[None, None] for _ in words]
+    for number, pair in enumerate(pairs):
+        for side, span in enumerate((pair.gold, pair.predicted)):
+            for owner in owners[span.start : span.end] if span else ():
+                owner[side] = number
+    start = 0
+    for (gold, predicted), run in groupby(owners):
+        end = start + len(list(run))
         marks: list[tuple[Any, ...]] = []
         predicted_label = None
         if gold is not None:
-            pair, is_start = pairs[gold], first_segment[gold] == k
-            label = pair.spans[0].label if is_start and pair.kind != "correct" else None
+            pair = pairs[gold]
+            is_shown = pair.kind != "correct" and pair.gold is not None and pair.gold.start == start
+            label = pair.spans[0].label if is_shown else None
             lanes = "gold predicted" if predicted == gold else "gold"
             marks.append((lanes, first_entity + gold, pair.kind, label))
         if predicted is not None:
             pair = pairs[predicted]
             if predicted != gold:
                 marks.append(("predicted", first_entity + predicted, pair.kind, None))
-            if last_segment[predicted] == k:
+            if pair.spans[-1].end == end:
                 predicted_label = pair.spans[-1].label
-        yield text, marks, predicted_label
-
-
-def _segments(words: Sequence[str], pairs: Sequence[EntityPair]) -> list[tuple[_Owners, str]]:
-    """Return the runs of text with the same owners; the gaps inside an entity belong to it."""
-    gold: list[int | None] = [None] * len(words)
-    predicted: list[int | None] = [None] * len(words)
-    for i, pair in enumerate(pairs):
-        for owners, span in ((gold, pair.gold), (predicted, pair.predicted)):
-            if span is not None:
-                owners[span.start : span.end] = [i] * (span.end - span.start)
-    atoms: list[tuple[_Owners, str]] = []
-    for i, word in enumerate(words):
-        if i and (gap := _gap(words[i - 1], word)):
-            before_and_after = (owners[i - 1 : i + 1] for owners in (gold, predicted))
-            inside = [after if after == before else None for before, after in before_and_after]
-            atoms.append(((inside[0], inside[1]), gap))
-        atoms.append(((gold[i], predicted[i]), word))
-    return [
-        (owner, "".join(text for _, text in run)) for owner, run in groupby(atoms, itemgetter(0))
-    ]
+        yield separator.join(words[start:end]), marks, predicted_label
+        start = end
 
 
 class TaggingErrors:
@@ -139,7 +112,8 @@ class TaggingErrors:
         self.sentences = sentences
         self.pairs = pairs
         self.unit = unit
-        self.frame = _make_frame(sentences, pairs)
+        self._separator = "" if are_characters(sentences) else " "
+        self.frame = _make_frame(sentences, pairs, self._separator)
 
     @classmethod
     def from_predictions(
@@ -199,11 +173,7 @@ class TaggingErrors:
         return pd.DataFrame([totals, *table], index=index, columns=list(ENTITY_KINDS))
 
     def to_html(
-        self,
-        path: str | PathLike[str] | None = None,
-        *,
-        title: str = "Tagging errors",
-        max_sentences: int | None = None,
+        self, path: str | PathLike[str] | None = None, *, title: str = "Tagging errors"
     ) -> str:
         """Return a page, which needs no other files, that shows the entities in running text.
 
@@ -215,14 +185,7 @@ class TaggingErrors:
             File that the page is also written to.
         title : str, default="Tagging errors"
             Heading of the page.
-        max_sentences : int, optional
-            Most sentences of the page, all by default: the first with errors, and the first others
-            if there are not as many.
         """
-        check_number("to_html", "max_sentences", max_sentences, low=1, integer=True, optional=True)
-        is_right = [all(pair.kind == "correct" for pair in row) for row in self.pairs]
-        wrong_first = sorted(range(len(is_right)), key=is_right.__getitem__)
-        rows = sorted(wrong_first[:max_sentences])
         totals, wrong = Counter[str](), Counter[str]()
         for pair in (pair for row_pairs in self.pairs for pair in row_pairs):
             labels = {span.label for span in pair.spans}
@@ -231,10 +194,9 @@ class TaggingErrors:
         kinds = self.summary().iloc[0].to_dict()
         n_pairs = sum(kinds.values())
         shown, first_entity = [], 0
-        for row in rows:
-            marked = _mark(self.sentences[row], self.pairs[row], first_entity)
-            shown.append((row, list(marked)))
-            first_entity += len(self.pairs[row])
+        for words, row_pairs in zip(self.sentences, self.pairs):
+            shown.append(list(_mark(words, row_pairs, first_entity, self._separator)))
+            first_entity += len(row_pairs)
         # A <mark> is a run of words with the same gold and predicted entity, <sup> the gold label,
         # <sub> the predicted one; a correct entity has the latter only.
         page = _PAGES.get_template("_error_page.html").render(
@@ -244,8 +206,8 @@ class TaggingErrors:
             n_gold=n_pairs - kinds["spurious"],
             n_predicted=n_pairs - kinds["missed"],
             labels=[(label, wrong[label], total) for label, total in sorted(totals.items())],
-            n_sentences=len(self.sentences),
             sentences=shown,
+            separator=self._separator,
         )
         # Lone surrogates cannot be encoded; a browser shows the reference as a replacement mark.
         encoded = f"{page}\n".encode("utf-8", errors="xmlcharrefreplace")
@@ -253,28 +215,21 @@ class TaggingErrors:
             Path(path).write_bytes(encoded)
         return encoded.decode("utf-8")
 
-    def _repr_html_(self) -> str:
-        page = self.to_html(max_sentences=100)  # A notebook keeps its pages in its file.
-        return (
-            '<iframe title="Tagging errors" sandbox="allow-scripts" '
-            'style="width: 100%; height: 36rem; border: 1px solid #767676" '
-            f'srcdoc="{html.escape(page)}"></iframe>'
-        )
-
 
 def _words(tags: list[str]) -> list[EntitySpan]:
     return [EntitySpan(i, i + 1, tag) for i, tag in enumerate(tags)]
 
 
-def _make_frame(sentences: list[list[str]], pairs: list[list[EntityPair]]) -> pd.DataFrame:
+def _make_frame(
+    sentences: list[list[str]], pairs: list[list[EntityPair]], separator: str
+) -> pd.DataFrame:
     nothing = (None, None, None)
     records = []
     for row, (words, row_pairs) in enumerate(zip(sentences, pairs)):
         for pair in row_pairs:
-            text = words[pair.start]
-            for before, word in pairwise(words[pair.start : max(span.end for span in pair.spans)]):
-                text += _gap(before, word) + word
             sides = (*(pair.gold or nothing), *(pair.predicted or nothing))
+            end = max(span.end for span in pair.spans)
+            text = separator.join(words[pair.start : end])
             records.append((row, pair.kind, *sides, text))
     names = [f"{side}_{what}" for side in ("gold", "predicted") for what in EntitySpan._fields]
     # The str of pandas cannot hold lone surrogates, an object can.

@@ -263,13 +263,9 @@ def entities_of_rows(
 
 def _count_all(rows: Iterable[_Row]) -> tuple[list[str], NDArray[np.int64]]:
     """Return the labels, sorted, and their counts in all rows, (3, n_labels)."""
-    counters: tuple[Counter[str], ...] = (Counter(), Counter(), Counter())
-    for true, pred in rows:
-        for counter, entities in zip(counters, (true & pred, pred, true)):
-            counter.update(entity.label for entity in entities)
-    labels = sorted(set().union(*counters))
-    counts = [[counter[label] for label in labels] for counter in counters]
-    return labels, np.array(counts, dtype=np.int64)
+    rows = list(rows)
+    labels = sorted({entity.label for row in rows for entities in row for entity in entities})
+    return labels, count_by_label(rows, labels).sum(axis=0)
 
 
 def count_by_label(rows: Sequence[Any], labels: Sequence[str]) -> NDArray[np.int64]:

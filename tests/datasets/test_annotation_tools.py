@@ -17,21 +17,6 @@ from skdice.datasets import (
 )
 from skdice.text import Entity
 
-TEXTS = [
-    "Anna smiles.",
-    "",
-    "😀 Anna 👩🏽‍🌾 met 𝔅o.\r\nIn Oslo.",
-    "שרה גרה בחיפה\n",
-    "Cafe\u0301 \u00a0\u2028 x\ty  z",
-]
-SPANS = [
-    [(0, 4, "PER")],
-    [],
-    [(0, 1, "EMO"), (2, 6, "PER"), (7, 11, "EMO"), (16, 18, "PER"), (18, 28, "ODD")],
-    [(0, 3, "PER"), (8, 13, "LOC")],
-    [(0, 5, "LOC"), (5, 8, "ODD"), (9, 10, "X")],
-]
-NESTED = [[(0, 4, "PER"), (0, 12, "S"), (2, 6, "ODD")], [], [], [], []]
 TOOLS = {
     "label_studio": (read_label_studio, write_label_studio, "tasks.json.gz"),
     "doccano": (read_doccano, write_doccano, "all.jsonl.xz"),
@@ -81,13 +66,6 @@ def annotated_texts(draw):
 
 class TestRoundTrips:
     @pytest.mark.parametrize("tool", TOOLS)
-    @pytest.mark.parametrize("spans", [SPANS, NESTED])
-    def test_texts(self, tmp_path, tool, spans):
-        read, write, name = TOOLS[tool]
-        write(tmp_path / name, TEXTS, spans)
-        assert read(tmp_path / name) == (TEXTS, spans)
-
-    @pytest.mark.parametrize("tool", TOOLS)
     @settings(max_examples=50, deadline=None)
     @given(data=st.data())
     def test_any_text(self, tmp_path_factory, tool, data):
@@ -96,26 +74,6 @@ class TestRoundTrips:
         path = tmp_path_factory.mktemp("any") / name
         write(path, *rows)
         assert read(path) == rows
-
-    @pytest.mark.parametrize("y", [["neg", "pos"], np.array([0, 1]), [["1"], ["01"]]])
-    @pytest.mark.parametrize(
-        "tool, kind, X",
-        [
-            ("doccano", "labels", ["a😀", "b\r\n"]),
-            ("label_studio", "labels", ["a😀", ""]),
-            ("label_studio", "pairs", [("a", "a"), ("\r\n", "")]),
-        ],
-    )
-    def test_labels(self, tmp_path, tool, kind, X, y):
-        read, write, name = TOOLS[tool]
-        write(tmp_path / name, X, y, task=kind)
-        X_read, y_read = read(tmp_path / name, task=kind)
-        assert X_read == X
-        assert y_read.dtype == (np.int64 if isinstance(y, np.ndarray) else object)
-        assert y_read.tolist() == np.ravel(y).tolist()
-        several = [["x", "y"], []]
-        write(tmp_path / name, X, several, task=kind)
-        assert read(tmp_path / name, task=kind, multilabel=True) == (X, several)
 
 
 class TestSpans:
@@ -177,33 +135,8 @@ class TestSpans:
         assert left_out == "annotations besides the one read of their task: 1 (row 0)"
 
 
-class TestLabelStudioLabels:
-    @pytest.mark.parametrize("results", [[choices("a", "b")], [choices("a"), choices("b")]])
-    def test_several_labels(self, write, results):
-        path = write([task(results)])
-        assert read_label_studio(path, task="labels", multilabel=True) == ([TEXT], [["a", "b"]])
-        with pytest.raises(ValueError, match=r"\(task 7\): one label .* Pass multilabel=True"):
-            read_label_studio(path, task="labels")
-
-    def test_tags(self, write):
-        path = write(
-            [task([choices("pos")]), task([choices("x", from_name="topic"), choices("neg")])]
-        )
-        with pytest.raises(ValueError, match=r"row 1 .*'mood', 'topic'\]. .*from_name='mood'\)"):
-            read_label_studio(path, task="labels")
-        _, y, left_out = read_warned(read_label_studio, path, task="labels", from_name="mood")
-        assert y.tolist() == ["pos", "neg"]
-        assert left_out == 'results of the tag "topic": 1 (row 1)'
-
-    def test_pairs(self, write):
-        path = write([task([choices("1")], data={"n": 1, "b": "B", "a": "A", "c": "C"})])
-        X, y = read_label_studio(path, task="pairs", text=("c", "a"))
-        assert (X, y.tolist()) == ([("C", "A")], [1])
-
-
 CANCELLED = {"result": [region()], "was_cancelled": True}
 RELATION = {"type": "relation", "from_id": "a", "to_id": "b"}
-OF_REGION = choices("neg", value={"start": 0, "end": 4, "choices": ["neg"]})
 
 
 @pytest.mark.parametrize(
@@ -230,11 +163,10 @@ OF_REGION = choices("neg", value={"start": 0, "end": 4, "choices": ["neg"]})
         ),
         (
             read_label_studio,
-            [task([choices("pos"), OF_REGION, region()]), task([])],
-            {"task": "labels"},
+            [task([region(from_name="a"), region()])],
+            {"from_name": "label"},
             1,
-            "choices for a region: 1 (row 0); results of type 'labels': 1 (row 0); tasks without a "
-            "label: 1 (row 1)",
+            'results of the tag "a": 1 (row 0)',
         ),
         (
             read_doccano,
@@ -248,13 +180,6 @@ OF_REGION = choices("neg", value={"start": 0, "end": 4, "choices": ["neg"]})
             2,
             "relations: 2 (row 0); labels of the text: 1 (row 0); texts without annotations: 2 "
             "(rows 1, 2); comments: 1 (row 3)",
-        ),
-        (
-            read_doccano,
-            [{"text": "a", "label": []}, {"text": "b", "label": "pos"}, {"text": "c"}],
-            {"task": "labels"},
-            1,
-            "texts without a label: 1 (row 0); texts without annotations: 1 (row 2)",
         ),
     ],
 )
@@ -278,7 +203,7 @@ BAD_ROWS = {
     ],
     read_doccano: [
         ({"label": []}, "'text' is missing. Got the keys 'label'"),
-        ({"text": "a", "label": ["pos"]}, "entity 0: a list or an object .* task='labels'"),
+        ({"text": "a", "label": ["pos"]}, "entity 0: a list or an object is expected"),
         ({"text": "a", "label": [[0, 1]]}, r"entity 0: \[start, end, label\] .* Got \[0, 1\]"),
         ({"text": "😀a", "label": [[1, 3, "X"]]}, "UTF-16 .* edge of a character .* may count ch"),
         ({"text": "a", "entities": [{"start_offset": 0}]}, "entity 0: 'end_offset' is missing"),
@@ -296,18 +221,15 @@ def test_bad_rows(write, reader, row, message):
 
 
 @pytest.mark.parametrize(
-    "reader, row, parameters, message",
+    "reader, row, message",
     [
-        (read_label_studio, task([choices(3)]), {}, "row 0 .*labels must be strings .* Got 3"),
-        (read_doccano, {"text": "a", "label": ["a", "b"]}, {}, "one label .* multilabel=True"),
-        (read_doccano, {"text": "a", "label": [[0, 1, "X"]]}, {}, "strings .*task='entities'"),
-        (read_doccano, {"text": "a", "label": []}, {}, "no annotated text. texts without a label"),
-        (read_label_studio, task(), {}, r"no annotated task\. .*: 1 \(row 0\)"),
+        (read_doccano, {"text": "a"}, "no annotated text. texts without annotations"),
+        (read_label_studio, task(), r"no annotated text\. .*: 1 \(row 0\)"),
     ],
 )
-def test_labels_that_cannot_be_read(write, reader, row, parameters, message):
+def test_files_without_annotations(write, reader, row, message):
     with pytest.raises(ValueError, match=message):
-        reader(write([row]), **{"task": "labels", **parameters})
+        reader(write([row]))
 
 
 OTHERS = [None, True, 0, 2.5, -3, 10**30, "", "x", [], [1], ["x"], {}, {"a": []}, [[]], [{}]]
@@ -326,17 +248,10 @@ def list_places(value):
             yield from ((key, *place) for place in list_places(inner))
 
 
-@pytest.mark.parametrize(
-    "name, kind",
-    [
-        *(("label_studio", kind) for kind in ("entities", "labels", "pairs")),
-        ("doccano", "entities"),
-        ("doccano", "labels"),
-    ],
-)
+@pytest.mark.parametrize("name", TOOLS)
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_a_wrong_value_is_read_or_an_error_names_the_row(tmp_path_factory, name, kind, data):
+def test_a_wrong_value_is_read_or_an_error_names_the_row(tmp_path_factory, name, data):
     reader = TOOLS[name][0]
     broken = copy.deepcopy(WHOLE[name])
     *above, last = data.draw(st.sampled_from(list(list_places(broken))))
@@ -349,7 +264,7 @@ def test_a_wrong_value_is_read_or_an_error_names_the_row(tmp_path_factory, name,
     message = f"{path}: row 0"
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         try:
-            reader(path, task=kind)
+            reader(path)
         except ValueError as error:
             message = str(error)
     assert message.startswith(str(path))
@@ -371,24 +286,10 @@ class TestWriters:
                     (["a"], [[(0, 1, "\udc00")]], "label of a span in row 0 of y has half"),
                 )
             ),
-            *(
-                (writer, ["a"], y, {"task": "labels"}, message)
-                for writer in (write_doccano, write_label_studio)
-                for y, message in (
-                    (["x", "y"], "same number of rows; got 1 rows of"),
-                    ([""], "row 0 of y has ''"),
-                    ([[None]], "row 0 of y has None"),
-                )
-            ),
-            (write_doccano, ["a"], [[]], {"task": "spans"}, "'task' parameter"),
             (write_label_studio, ["ab"], [[(0, 2, "X", 0.5), (0, 1, "X")]], {}, "row 0 has one w"),
-            (write_label_studio, [("a", "\ud83d")], [1], {"task": "pairs"}, "row 0 of X has half"),
-            (write_label_studio, ["ab"], [1], {"task": "pairs"}, "row 0 is 'ab'"),
-            (write_label_studio, [("a", "b")], [1], {"task": "pairs", "text": "a"}, "'text' param"),
             *(
                 (write_label_studio, ["a"], [[]], {name: value}, f"'{name}' parameter")
                 for name, value in (
-                    ("task", "spans"),
                     ("text", ["a", "b"]),
                     ("from_name", None),
                     ("from_name", ""),
@@ -423,16 +324,16 @@ class TestWriters:
             },
             {"data": {"text": "a"}, "predictions": [{"model_version": "skdice", "result": []}]},
         ]
-        with pytest.raises(ValueError, match=r"no annotated task. .*: 2 \(rows 0, 1\)"):
+        with pytest.raises(ValueError, match=r"no annotated text. .*: 2 \(rows 0, 1\)"):
             read_label_studio(path)
         write_label_studio(path, ["a"], [[]], model_version="v1")
         assert json.loads(path.read_text())[0]["predictions"][0]["model_version"] == "v1"
 
     def test_names_for_label_studio(self, tmp_path):
         path = tmp_path / "tasks.json"
-        names = {"text": ["x", "y"], "from_name": "same", "model_version": "v"}
-        write_label_studio(path, [("a", "b")], [1], task="pairs", **names)
+        names = {"text": "x", "from_name": "same", "model_version": "v"}
+        write_label_studio(path, ["Anna"], [[(0, 4, "PER")]], **names)
         (written,) = json.loads(path.read_text(encoding="utf-8"))
-        expected = choices("1", from_name="same", to_name="x")
-        assert written["data"] == {"x": "a", "y": "b"}
+        assert written["data"] == {"x": "Anna"}
+        expected = region(from_name="same", to_name="x")
         assert written["predictions"][0]["result"] == [{"id": "0"} | expected]

@@ -6,16 +6,13 @@ import lzma
 import pytest
 
 from skdice.datasets import (
-    find_format,
     read_conll,
     read_conllu,
     read_doccano,
     read_label_studio,
-    read_labeled_json,
     read_labeled_text,
     read_pairs,
     read_squad,
-    read_tagged_json,
 )
 
 MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
@@ -65,7 +62,7 @@ BAD = {
         ("a\tb\t1\na\tb\t \n", "line 2: the label (column 2) is empty"),
         (MRPC + "1\t2\t3\ta\n", "line 2: got 4 columns", "expected 5"),
         (MRPC, "line 1: the file ends after its header"),
-        ("label\t" + GLUE, "line 1: the layout 'glue' needs one column 'label'"),
+        ("label\t" + GLUE, "line 1: there must be one column 'label'"),
         (QUORA + '0\t1\t2\t"a\nb"\tc\t1\n0\t1\n', "line 4: got 2 columns", "expected 6"),
         (QUORA + '0\t1\t2\t"a\nb\tc\t1\n', "line 2:", "badly quoted", "line 3"),
         (QUORA + '0\t1\t2\t"a" b\tc\t1\n', "line 2:", "badly quoted"),
@@ -83,50 +80,30 @@ BAD = {
         ("sentence\tlabel\n", "line 1: the file ends after its header"),
         ("", "line 1: the file ends without any row"),
         ("mood\tbody\n1\ta\n0\tb\n", "line 1: the label is 'mood'", "header"),
-        ("mood\tbody\nx\ta\nx\tb\n", "line 1: the label 'mood'", "header", "text='body'"),
-        ("a\tx z\nb\ty\nc d\ty\n", "line 3: the column of the labels has several words"),
-        ("a\tx\nb\ty\nc d\ty\n", "line 1: the label 'x' occurs in this line only"),
+        ("a\tx z\nb\ty\nc d\ty\n", "line 3: the label 'c d' has a space in it", "text=1, label=0"),
         ("text\ttweet\tclass\na\ta\tx\n", "line 1: cannot tell the column of the text"),
-        ("id\tbody\tmood\n", "line 1: cannot tell the column of the text and", "'id', 'body'"),
-        ("text label\na b\n", "label must come first"),
-    ],
-    read_labeled_json: [
-        ("", "line 1: the file ends without any row"),
-        ('{"text": "a", "label": 1}\n{"text": "b", "label": "1"}', "row 1, 'label': an integer"),
-        ('{"text": "a", "label": ["x"]}', "row 0, 'label': a string or an integer", '["x"]'),
-        ('{"text": "a", "label": 9223372036854775808}', "row 0, 'label': the integer", "64 bits"),
-    ],
-    read_tagged_json: [
-        ("[]", "line 1: the file ends without any row"),
-        ('{"tokens": "a b", "tags": []}', "row 0, 'tokens': a list is expected"),
-        ('{"tokens": ["a"], "tags": []}', "row 0", "1 word"),
+        ("id\tbody\tmood\n", "line 1: cannot tell the column of the text and that", "'id', 'body'"),
+        ("text label\na b\n", "line 1", "label must come first"),
     ],
     read_squad: [
         ("", "the file has no questions"),
         ('{"data": [],\n\n oops}', "line 3: is not JSON", "line 3 column 2"),
-        ("[" * 100_000, "is not JSON"),
         ("1" * 5000, "is not JSON"),
         ([], "no questions"),
-        ([[]], "an object is expected. Got []"),
         ({"version": 1}, "'data' is missing. Got the keys 'version'"),
         ({"data": [{"paragraphs": []}]}, "no questions"),
-        ({"data": [5]}, "data[0]: an object is expected. Got 5"),
         ({"data": [{"paragraphs": [PARAGRAPH], "title": None}]}, "data[0], 'title': a string"),
         ({"data": [{"paragraphs": [PARAGRAPH, {}]}]}, "data[0]['paragraphs'][1]: 'context' is mis"),
         ({"data": [{"paragraphs": [PARAGRAPH | {"qas": 3}]}]}, "[0]['paragraphs'][0], 'qas'"),
         (question(id=1.5), "['qas'][1], 'id': a string or an integer is expected. Got 1.5"),
-        (question(question={"text": "a" * 200}), "'question': a string", '{"text": "aaa', "..."),
         (question(is_impossible=1), "'is_impossible': true or false is expected. Got 1"),
         (question(answers=[{"text": "Bo"}]), "['answers'][0]: 'answer_start' is missing"),
-        (answer(text=7), "['answers'][0], 'text': a string is expected. Got 7"),
         *((answer(answer_start=x), "'answer_start': an integer") for x in (9.0, "9", True, None)),
     ],
     read_doccano: [
         (f"[{TEXT}\n{{}}]", "line 2: is not JSON", "Expecting ',' delimiter"),
-        (f"[{TEXT}", "line 1: is not JSON"),
         (f'{TEXT}\n{TEXT}\n{{"a":\n 2\n', "line 3: is not JSON", "Got '{"),
         (f"{TEXT}\n7\n", "line 2, row 1: an object is expected. Got 7"),
-        ("[[]]", "row 0: an object is expected. Got []"),
         ('{"a": ' + "[" * 10**5, "line 1", "is not JSON"),
         ('{"a": ' + "1" * 10**5 + "}", "line 1", "is not JSON"),
         ("[]", "no annotated text"),
@@ -165,7 +142,7 @@ def test_bytes(write, reader, content, message):
         reader(write(content))
 
 
-READERS = [*BAD, read_label_studio, find_format]
+READERS = [*BAD, read_label_studio]
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -193,13 +170,9 @@ def test_missing_file_and_directory(tmp_path, reader):
         *((read_pairs, {"layout": value}) for value in ("GLUE", None, 3, ["er"])),
         *((read_labeled_text, {"separator": value}) for value in ("", "||", '"', "\n", 3)),
         (read_labeled_text, {"text": True}),
-        (read_labeled_text, {"label": 1.0}),
-        (read_label_studio, {"task": "spans"}),
-        (read_label_studio, {"text": 1}),
-        (read_label_studio, {"multilabel": "yes"}),
-        (read_doccano, {"task": "pairs"}),
+        (read_labeled_text, {"label": 1.0, "text": 0}),
+        (read_label_studio, {"text": ["a", "b"]}),
         (read_doccano, {"offsets": "bytes"}),
-        (read_doccano, {"multilabel": "yes"}),
     ],
 )
 def test_parameters(write, reader, parameters):
@@ -216,15 +189,6 @@ def test_json_nested_deeply_is_a_plain_error(write, reader):
             reader(write('{"data": ' + "[" * depth + "]" * depth + "}"))
 
 
-@pytest.mark.parametrize(
-    "form, n_rows",
-    [
-        (" [{0},\n {0}] ", 2),
-        ("{0}", 1),
-        ("{0}\r\n\r\n{0}\n", 2),
-        ("\ufeff[{0}]", 1),
-    ],
-)
-def test_json_lists_and_lines(write, form, n_rows):
-    path = write(form.format('{"text": "a", "label": "x"}'))
-    assert read_labeled_json(path)[0] == ["a"] * n_rows
+@pytest.mark.parametrize("form", [" [{0},\n {0}] ", "{0}\r\n\r\n{0}\n", "\ufeff[{0},{0}]"])
+def test_json_lists_and_lines(write, form):
+    assert read_doccano(write(form.format(TEXT))) == (["a"] * 2, [[]] * 2)

@@ -1,5 +1,3 @@
-import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,19 +43,6 @@ class TestReading:
 
 
 class TestCharacters:
-    @pytest.mark.parametrize(
-        "words, tags, characters, character_tags",
-        [
-            (["我們", "來"], ["PRON", "VERB"], "我們來", ["B-PRON", "I-PRON", "B-VERB"]),
-            (["a"], ["X"], "a", ["B-X"]),
-            ([], [], "", []),
-            (["e\u0301"], ["X"], "e\u0301", ["B-X", "I-X"]),
-            (["1 0", "😀"], ["NUM", "SYM"], "1 0😀", ["B-NUM", "I-NUM", "I-NUM", "B-SYM"]),
-        ],
-    )
-    def test_one_sentence(self, words, tags, characters, character_tags):
-        assert split_into_characters([words], [tags]) == ([list(characters)], [character_tags])
-
     sentence = st.lists(
         st.tuples(st.text(min_size=1), st.sampled_from(["NOUN", "-", "B-X", "O"])), max_size=6
     )
@@ -75,12 +60,6 @@ class TestCharacters:
             for row, row_tags in zip(chars, tags)
         ]
         assert again == sentences
-
-    def test_rows_may_be_arrays(self):
-        words, tags = [np.array(["ab", "c"])], pd.Series([np.array(["X", "Y"])], index=[7])
-        X, y = split_into_characters(words, tags)
-        assert (X, y) == ([["a", "b", "c"]], [["B-X", "I-X", "B-Y"]])
-        assert {type(item) for row in X + y for item in row} == {str}
 
     @pytest.mark.parametrize(
         "X, y, message",

@@ -45,7 +45,6 @@ STATES = [-1, 1.5, "0", True, random.Random(0)]
     [
         (make_tagging, "n_sentences", [0, -1, 1.0, True, None, "9"]),
         (make_tagging, "ratio", [1.9, -1, INF, NAN, None, "1", True]),
-        (make_tagging, "n_types", [0, 12, 2.0, True, None]),
         (make_tagging, "ambiguity", [-0.1, 1.1, NAN, None, "1"]),
         (make_tagging, "nested", [1, 0, "yes", None]),
         (make_tagging, "random_state", STATES),

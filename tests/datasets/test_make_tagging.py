@@ -12,17 +12,14 @@ from sklearn.svm import LinearSVC
 from skdice.datasets import make_tagging
 from skdice.metrics import entity_f1_score, get_entities
 
-TYPES = ["PER", "LOC", "ORG", "EVENT", "WORK", "PRODUCT", "DISEASE", "DRUG", "FOOD", "ANIMAL"]
-TYPES += ["VESSEL"]
+TYPES = {"PER", "LOC", "ORG"}
 
 
 @pytest.mark.parametrize("ratio", [2, 5.0, 30, 200])
-@pytest.mark.parametrize("n_types, ambiguity", [(1, 0.2), (3, 1.0), (11, 0.2)])
+@pytest.mark.parametrize("ambiguity", [0.2, 1.0])
 @pytest.mark.parametrize("nested", [False, True])
-def test_ratio(ratio, n_types, ambiguity, nested):
-    X, y = make_tagging(
-        400, ratio=ratio, n_types=n_types, ambiguity=ambiguity, nested=nested, random_state=0
-    )
+def test_ratio(ratio, ambiguity, nested):
+    X, y = make_tagging(400, ratio=ratio, ambiguity=ambiguity, nested=nested, random_state=0)
     n_words = sum(map(len, X))
     rows = y if nested else list(map(get_entities, y))
     n_inside = sum(len({i for a, b, _ in spans for i in range(a, b)}) for spans in rows)
@@ -33,14 +30,11 @@ def test_ratio(ratio, n_types, ambiguity, nested):
 @given(
     n_sentences=st.integers(1, 60),
     ratio=st.floats(2, 300),
-    n_types=st.integers(1, 11),
     ambiguity=st.floats(0, 1),
     random_state=st.integers(0, 2**40),
 )
-def test_form(n_sentences, ratio, n_types, ambiguity, random_state):
-    X, y = make_tagging(
-        n_sentences, ratio=ratio, n_types=n_types, ambiguity=ambiguity, random_state=random_state
-    )
+def test_form(n_sentences, ratio, ambiguity, random_state):
+    X, y = make_tagging(n_sentences, ratio=ratio, ambiguity=ambiguity, random_state=random_state)
     assert type(X) is type(y) is list
     assert len(X) == len(y) == n_sentences
     for words, tags in zip(X, y, strict=True):
@@ -52,27 +46,26 @@ def test_form(n_sentences, ratio, n_types, ambiguity, random_state):
         entities = get_entities(tags, mode="strict", scheme="IOB2")
         assert entities == get_entities(tags), "no tag is broken"
         assert all(1 <= end - start <= 4 for start, end, _ in entities)
-        assert {name for _, _, name in entities} <= set(TYPES[:n_types])
+        assert {name for _, _, name in entities} <= TYPES
         ends = {end for _, end, _ in entities}
         assert not any(start in ends for start, _, _ in entities), "entities touch"
 
 
-@pytest.mark.parametrize("n_types", [1, 3, 11])
-def test_all_types_occur_about_equally_often(n_types):
-    _, y = make_tagging(1000, ratio=4, n_types=n_types, random_state=0)
+def test_all_types_occur_about_equally_often():
+    _, y = make_tagging(1000, ratio=4, random_state=0)
     counts = Counter(name for tags in y for _, _, name in get_entities(tags))
-    assert set(counts) == set(TYPES[:n_types])
+    assert set(counts) == TYPES
     assert max(counts.values()) < 1.6 * min(counts.values())
 
 
-@pytest.mark.parametrize("n_types, ambiguity", [(1, 0), (1, 0.2), (3, 1.0), (11, 0), (11, 0.2)])
-def test_ambiguity_is_the_share_of_ambiguous_names(n_types, ambiguity):
-    X, y = make_tagging(4000, ratio=6, n_types=n_types, ambiguity=ambiguity, random_state=1)
+@pytest.mark.parametrize("ambiguity", [0, 0.2, 1.0])
+def test_ambiguity_is_the_share_of_ambiguous_names(ambiguity):
+    X, y = make_tagging(4000, ratio=6, ambiguity=ambiguity, random_state=1)
     roles = defaultdict(set)
     for words, tags in zip(X, y, strict=True):
         for word, tag in zip(words, tags, strict=True):
             roles[word.lower()].add(tag[2:])
-    for name in TYPES[:n_types]:
+    for name in TYPES:
         own = [kinds for kinds in roles.values() if name in kinds]
         assert sum(len(kinds) > 1 for kinds in own) / len(own) == pytest.approx(ambiguity, abs=0.13)
     assert all("" in kinds for kinds in roles.values() if len(kinds) > 1)
@@ -101,7 +94,7 @@ def predict_from_window(X, y, X_test, reach=4):
     return [[next(predicted) for _ in words] for words in X_test]
 
 
-@pytest.mark.parametrize("parameters", [{}, {"ambiguity": 1.0}, {"ratio": 50, "ambiguity": 0.4}])
+@pytest.mark.parametrize("parameters", [{}, {"ratio": 50, "ambiguity": 0.4}])
 def test_context_decides_and_words_alone_do_not(parameters):
     X, y = make_tagging(2000, random_state=0, **parameters)
     X_test, y_test = make_tagging(300, random_state=1, **parameters)
@@ -122,10 +115,9 @@ def holds(outer, inner):
     return outer != inner and outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
-@pytest.mark.parametrize("n_types", [1, 3, 11])
-def test_nested_names(n_types):
+def test_nested_names():
     """The form of a name decides what is inside: heads of types are in no plain name."""
-    X, y = make_tagging(2000, ratio=2, n_types=n_types, nested=True, random_state=0)
+    X, y = make_tagging(2000, ratio=2, nested=True, random_state=0)
     inside, heads, plain = defaultdict(set), set(), set()
     for words, spans in zip(X, y, strict=True):
         assert spans == sorted(set(spans))
@@ -141,13 +133,6 @@ def test_nested_names(n_types):
         for span in spans:
             if not any(holds(span, inner) for inner in spans):
                 plain |= set(words[span[0] : span[1]])
-    assert len(inside) == 2 * n_types
+    assert len(inside) == 2 * len(TYPES)
     assert all(len(kinds) == 1 for kinds in inside.values())
     assert not heads & plain
-
-
-def test_the_best_flat_choice_falls_short():
-    _, y = make_tagging(1500, nested=True, random_state=0)
-    n_flat = sum(not any(holds(outer, span) for outer in row) for row in y for span in row)
-    n = sum(map(len, y))
-    assert 0.75 < 2 * n_flat / (n_flat + n) < 0.85

@@ -3,7 +3,7 @@ import gzip
 import numpy as np
 import pytest
 
-from skdice.datasets import find_format, read_pairs
+from skdice.datasets import read_pairs
 
 from .test_bad_files import GLUE, MRPC, QUORA
 
@@ -50,14 +50,13 @@ class TestReading:
         data = content.encode()
         path = write(gzip.compress(data) if name.endswith("gz") else data, name)
         assert read_pairs(path)[0] == X
-        assert find_format(path) == "pairs"
 
     def test_csv_of_no_layout(self, write):
         with pytest.raises(ValueError, match=r"pairs.csv, line 1: .* cut at commas\. Pass layout="):
             read_pairs(write("a,b\n", "pairs.csv"))
 
-    @pytest.mark.parametrize("labels", [["1", "0", "-1"], [" 1", "0 "], [str(2**63 - 1), "-9"]])
-    def test_labels_that_are_integers(self, write, labels):
+    def test_labels_that_are_integers(self, write):
+        labels = [" 1", "0 ", str(2**63 - 1), "-9"]
         _, y = read_pairs(write("".join(f"a\tb\t{label}\n" for label in labels)), layout="er")
         assert y.dtype == np.int64
         assert y.tolist() == [int(label) for label in labels]

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.datasets import read_conll, words_from_spans
+from skdice.datasets import words_from_spans
 from skdice.metrics import get_entities
-from skdice.text import SPLITTERS, Entity, are_characters
-
-from ..corpora import published
+from skdice.text import SPLITTERS
 
 TEXT = "Ann lives in New York."
 
@@ -80,14 +78,6 @@ def test_overlaps_keep_the_first_and_the_longer():
         words_from_spans([TEXT], spans, on_misaligned="raise")
 
 
-def test_every_row_of_a_kind_is_named():
-    with pytest.warns(UserWarning, match="Of 3 spans") as caught:
-        words_from_spans(["ab cd"] * 3, [[(0, 1, "X")], [], [(0, 1, "X"), (2, 5, "Y")]])
-    assert str(caught[0].message) == (
-        "Of 3 spans 2 cut a word, kept (rows 0, 2); 1 have white space at their ends, kept (row 2)."
-    )
-
-
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
@@ -147,26 +137,3 @@ def test_any_span_is_taken_or_counted(text, spans):
         if touched:
             expected.add((touched[0][0], touched[-1][1]))
     assert {(words[a][0], words[b - 1][1]) for a, b, _ in y[0]} == expected
-
-
-def test_what_a_tagger_gives_can_be_read():
-    spans = [[Entity(0, 3, "PER", 0.9), Entity(13, 21, "LOC", 0.2)]]
-    plain = [[entity[:3] for entity in row] for row in spans]
-    assert words_from_spans([TEXT], spans) == words_from_spans([TEXT], plain)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["conll2003_en/test.conll", "bc5cdr/test.tsv", "weibo_zh/train.conll", "wikigold/all.conll"],
-)
-def test_corpora(name):
-    X, y = map(list, read_conll(published(f"ner/{name}")))
-    splitter, space = ("characters", "") if are_characters(X) else ("whitespace", " ")
-    texts = [space.join(words) for words in X]
-    spans = []
-    for text, tags in zip(texts, y, strict=True):
-        words = SPLITTERS[splitter](text)
-        spans.append([(words[a][0], words[b - 1][1], t) for a, b, t in get_entities(tags)])
-    again, tags = words_from_spans(texts, spans, splitter=splitter, on_misaligned="raise")
-    assert again == X
-    assert [get_entities(row) for row in tags] == [get_entities(row) for row in y]

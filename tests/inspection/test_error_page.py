@@ -2,7 +2,6 @@ import re
 from html.parser import HTMLParser
 
 import pandas as pd
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -131,22 +130,6 @@ def test_page_loads_nothing_and_runs_nothing_of_others():
     assert policy[0].startswith("default-src 'none'")
 
 
-@pytest.mark.parametrize("n, expected", [(1, [0]), (3, [0, 1, 3]), (9, [0, 1, 2, 3])])
-def test_max_sentences_takes_those_with_errors_first(n, expected, tmp_path):
-    text = compare(MIXED, [["Zoë"] * 6] + [["北"] * 2] * 3).to_html(tmp_path / "a", max_sentences=n)
+def test_file_is_the_page(tmp_path):
+    text = compare(MIXED, [["Zoë"] * 6] + [["北"] * 2] * 3).to_html(tmp_path / "a")
     assert (tmp_path / "a").read_bytes() == text.encode()
-    page = Page(text)
-    assert page.rows == expected
-    assert ("This page has" in page.prose) == (n < 4)
-    assert "4 gold and 4 predicted entities in 4 sentences" in page.prose
-    with pytest.raises(ValueError, match="'max_sentences'"):
-        compare(MIXED).to_html(max_sentences=0)
-
-
-def test_notebook_shows_the_page_in_a_frame():
-    errors = compare([(["B-PER", "O"], ["O", "O"])] * 150)
-    frame = errors._repr_html_()
-    assert frame.count("<") == 2
-    [(tag, attributes)] = Page(frame).tags
-    assert (tag, attributes["sandbox"]) == ("iframe", "allow-scripts")
-    assert Page(attributes["srcdoc"]).rows == list(range(100))

@@ -104,11 +104,11 @@ answers = [{"text": ["Oslo"], "answer_start": [3]}]
         ([[], []], ValueError, "every one is an empty sequence"),
         ("B-PER", TypeError, "'B-PER'"),
         (answers, ValueError, "answers.* got None"),
-        (["spam", *answers], TypeError, "y, row 1: got {'answer"),
+        (["spam", *answers], ValueError, "y, row 1: got {'answer"),
         ([["O"], "O"], TypeError, "y, row 1: got 'O'"),
         (["a", None], ValueError, "y, row 1: got None"),
         ([["O"], ["O", None]], ValueError, "y, row 1, position 1: got None"),
-        ([["O"], [(0, 1, "PER")]], TypeError, "row 1, position 0"),
+        ([["O"], [(0, 1, "PER")]], ValueError, "row 1, position 0"),
         (np.array([[0, 1], [2, 1]]), ValueError, "row 1, column 0 is .*2"),
     ],
 )

@@ -71,20 +71,22 @@ def test_entities_are_counted_as_the_metrics_count(sentences):
 
 
 def test_frame():
-    words = [["Anna", "Lee", "met", "Bo"], [], ["北", "京", "in", "Rome"]]
-    gold = [["B-PER", "I-PER", "O", "O"], [], ["B-LOC", "I-LOC", "O", "B-LOC"]]
-    predicted = [["O", "B-PER", "O", "B-PER"], [], ["B-LOC", "I-LOC", "O", "O"]]
+    words = [["Anna", "Lee", "met", "Bo"], [], ["in", "New", "to", "Rome"]]
+    gold = [["B-PER", "I-PER", "O", "O"], [], ["O", "B-LOC", "O", "B-LOC"]]
+    predicted = [["O", "B-PER", "O", "B-PER"], [], ["O", "B-LOC", "O", "O"]]
     frame = compare(list(zip(gold, predicted)), words).frame
     expected = [
         (0, "wrong border", "PER", "PER", 0, 2, 1, 2, "Anna Lee"),
         (0, "spurious", None, "PER", None, None, 3, 4, "Bo"),
-        (2, "correct", "LOC", "LOC", 0, 2, 0, 2, "北京"),
+        (2, "correct", "LOC", "LOC", 1, 2, 1, 2, "New"),
         (2, "missed", "LOC", None, 3, 4, None, None, "Rome"),
     ]
     plain = frame.astype(object).where(frame.notna(), None)
     assert list(plain.itertuples(index=False, name=None)) == expected
     assert frame["gold_start"].dtype == frame["predicted_end"].dtype == "Int64"
     assert frame["kind"].cat.categories[-1] == "spurious"
+    tags = ["B-LOC", "I-LOC"]
+    assert compare([(tags, tags)], [["北", "京"]]).frame["text"].tolist() == ["北京"]
 
 
 TAGS = [["B-PER", "O"], ["O", "O"]]

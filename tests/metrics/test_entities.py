@@ -24,13 +24,6 @@ def sentences(draw):
     return spans, position + draw(st.integers(0, 2))
 
 
-any_tag = st.one_of(
-    st.builds("{}-{}".format, st.sampled_from("OBIESMLU"), st.sampled_from(["X", "Y-Z"])),
-    st.sampled_from("OBIESMLU"),
-    st.text(min_size=1, max_size=6),
-)
-
-
 @pytest.mark.parametrize(
     "tags, expected",
     [
@@ -88,14 +81,6 @@ def test_reads_what_was_written(scheme, sentence):
     tags = write_tags(spans, n_words, scheme)
     assert get_entities(tags, mode="strict", scheme=scheme) == spans
     assert get_entities(tags) == spans
-
-
-@given(tags=st.lists(any_tag, max_size=12))
-def test_entities_are_ordered_disjoint_and_inside_the_sentence(tags):
-    bounds = [(start, end) for start, end, _ in get_entities(tags)]
-    assert all(start < end for start, end in bounds)
-    flat = [0, *(bound for pair in bounds for bound in pair), len(tags)]
-    assert flat == sorted(flat)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from skdice.metrics import (
     entity_classification_report,
     entity_f1_score,
     entity_precision_recall_fscore_support,
+    tag_f1_score,
 )
 
 SCORES = [entity_f1_score, entity_precision_recall_fscore_support, entity_classification_report]
@@ -49,7 +50,7 @@ def test_nothing_to_find_and_nothing_found(rows, average, zero_division):
     assert entity_f1_score(rows, rows, average=None).shape == (0,)
 
 
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("score", [*SCORES, tag_f1_score])
 @pytest.mark.parametrize(
     "y_true, y_pred, error, message",
     [
@@ -65,12 +66,12 @@ def test_bad_tags(score, y_true, y_pred, error, message):
         score(y_true, y_pred)
 
 
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("score", [*SCORES, tag_f1_score])
 @pytest.mark.parametrize(
     "options, message",
     [
         ({"zero_division": "warn"}, "'zero_division'.*'warn'"),
-        ({"mode": "strict", "scheme": "IOB"}, "'scheme'.*'IOB'"),
+        ({"zero_division": 2}, "'zero_division'.*2"),
     ],
 )
 def test_bad_options(score, options, message):

@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from skdice.metrics import (
-    bootstrap_interval,
-    entity_f1_score,
-    squad_f1_score,
-    tag_f1_score,
-)
+from skdice.metrics import bootstrap_interval, entity_f1_score
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC"]
 
@@ -54,19 +49,6 @@ def test_narrows_with_rows_and_confidence():
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
     assert wide == bootstrap_interval(y_true, y_pred, confidence_level=0.99)
     assert wide != bootstrap_interval(y_true, y_pred, confidence_level=0.99, random_state=1)
-
-
-@pytest.mark.parametrize(
-    "metric, y_true, y_pred",
-    [
-        (tag_f1_score, [["A", "B"], ["A"]] * 20, [["A", "A"], ["A"]] * 20),
-        (squad_f1_score, ["oslo", ""] * 20, ["oslo", "paris"] * 20),
-        (lambda y, z: float(np.mean(np.array(y) == np.array(z))), [0, 1] * 20, [0, 0] * 20),
-    ],
-)
-def test_other_metrics(metric, y_true, y_pred):
-    low, high = bootstrap_interval(y_true, y_pred, metric=metric)
-    assert low < metric(y_true, y_pred) < high
 
 
 @pytest.mark.parametrize(

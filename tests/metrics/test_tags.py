@@ -35,17 +35,3 @@ def test_no_words(rows, average, zero_division):
     score = tag_f1_score(rows, rows, average=average, zero_division=zero_division)
     assert type(score) is float
     assert score == zero_division
-
-
-@pytest.mark.parametrize(
-    "y_true, y_pred, options, error, message",
-    [
-        ([["O"]], [["O"]], {"average": "binary"}, ValueError, "'average'"),
-        ([["O"]], [["O"]], {"zero_division": 2}, ValueError, "'zero_division'"),
-        ([["O"]], [["O", "O"]], {}, ValueError, "row 0 has 1 and 2"),
-        ([["O"]], ["O"], {}, TypeError, "row 0 of y_pred"),
-    ],
-)
-def test_errors(y_true, y_pred, options, error, message):
-    with pytest.raises(error, match=message):
-        tag_f1_score(y_true, y_pred, **options)
