@@ -16,7 +16,6 @@ from ..fitting import Schedule, Settings, make_net
 from ..io import (
     Fitted,
     Manifest,
-    export,
     find_saved,
     load_errors,
     load_head,
@@ -31,7 +30,7 @@ from ._shared import SharedParameters
 
 
 class SavedEstimator(SharedParameters):
-    """Base of the estimators that are saved, loaded, uploaded and exported."""
+    """Base of the estimators that are saved, loaded, uploaded."""
 
     _fitted: Fitted | None = None
 
@@ -195,70 +194,6 @@ class SavedEstimator(SharedParameters):
             clone(estimator).set_params(checkpoint_dir=None).check_parameters()
             estimator._fitted = _read_fitted(manifest, place, _usable_device(estimator.device))
         return estimator
-
-    def export_onnx(self, path: str | os.PathLike[str]) -> None:
-        """Export the network of the fitted estimator as an ONNX file, for use without torch.
-
-        The file has the network alone: :meth:`save_pretrained` saves the tokenizer, and cutting
-        long texts and turning logits into answers is up to the program that runs it.
-
-        Its inputs are ``input_ids``, ``attention_mask`` and, if the model reads token types,
-        ``token_type_ids``: int64, of shape (batch, length), with up to ``max_length_`` pieces. Its
-        outputs are float32:
-
-        - tagger: ``logits`` of shape (batch, length, n_classes), of each piece; a word is tagged
-          on its first one.
-        - classifiers: ``logits`` of shape (batch, n_classes). To these, a pair classifier adds
-          similarities of the texts, which the file does not have.
-        - extractor: ``start_logits`` and ``end_logits`` of shape (batch, length), of each piece.
-        - query tagger: these, and ``match_logits`` of shape (batch, length, length). An entity goes
-          from the word of piece i to that of piece j if ``start_logits[i]``, ``end_logits[j]`` and
-          ``match_logits[i, j]`` all exceed the threshold; the words are those of the sentence,
-          after the query.
-
-        ``metadata_props`` say how to read them: ``estimator``, ``skdice_version``, ``max_length``
-        and, as JSON, ``classes`` (of the tagger and the classifiers, and the types of the query
-        tagger), ``queries`` (of the query tagger), ``decision`` (thresholds, as the attributes of
-        the same names; "inf" if infinite) and, of a tagger with ``word_shapes_``, ``word_shapes``:
-        the token type of a piece is the place of its word's shape among them, counted from 1; it is
-        0 for special tokens, and in sentences without a capital letter; of one with ``crf_``,
-        ``crf``: the scheme whose well-formed sequences share the probability, each in proportion to
-        exp of the sum of its logits.
-
-        Parameters
-        ----------
-        path : str or PathLike
-            Ends in ``.onnx``. An older file is replaced when the new one is complete. From 1.5 GB
-            of weights on, these are in ``<path>.data`` beside it: keep the two together. Of several
-            processes the first one writes.
-
-        Raises
-        ------
-        NotFittedError
-            If there is nothing to export.
-        ImportError
-            If the packages of the extra ``onnx`` are not installed.
-        TypeError
-            If ``path`` is no path.
-        ValueError
-            If ``path`` does not end in ``.onnx`` or is a directory, or if torch cannot export the
-            architecture (as of torch 2.13 that is XLNet, of those that are tested).
-        FileNotFoundError
-            If the directory of the file does not exist.
-        RuntimeError
-            If the outputs of onnxruntime differ by more than 1e-4 from those of torch on padded
-            batches of several lengths.
-
-        Examples
-        --------
-        >>> classifier.export_onnx("spam.onnx")  # doctest: +SKIP
-        >>> session = onnxruntime.InferenceSession("spam.onnx")  # doctest: +SKIP
-        >>> inputs = tokenizer(["Win!"], return_tensors="np")  # doctest: +SKIP
-        >>> (logits,) = session.run(["logits"], dict(inputs))  # doctest: +SKIP
-        """
-        check_is_fitted(self)
-        if is_first_process():
-            export(path, type(self).__name__, self.fitted)
 
 
 def load_pretrained(

@@ -4,6 +4,6 @@ from ._checkpoint import DirectoryCheckpoint
 from ._fitted import Fitted
 from ._manifest import Manifest, installed_versions, load_errors, read_manifest
 from ._network import load_head
-from ._onnx import BATCH_TOKENS, export, onnx_network
+from ._onnx import BATCH_TOKENS, onnx_network
 from ._saved import check_place, find_saved, save, upload
 from ._values import subclasses
