@@ -1,6 +1,5 @@
 """Prediction over a partitioned Parquet corpus, in this process or on a cluster of dask."""
 
-import hashlib
 import os
 import pickle
 import threading
@@ -19,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
 from .._digest import digest
-from .._files import UNFINISHED, as_path, replacing_file
+from .._files import UNFINISHED, as_path, replacing_file, sha256
 from .._pipeline import final_step
 from ..estimators import TextEstimator, load_pretrained
 
@@ -230,8 +229,7 @@ def _count_rows(name: str, job: Job) -> int:
 
 
 def _made_of(name: str, job: Job) -> bytes:
-    with open(job.source / name, "rb") as file:
-        return digest([job.fingerprint, hashlib.file_digest(file, "sha256").hexdigest()]).encode()
+    return digest([job.fingerprint, sha256(job.source / name)]).encode()
 
 
 def _is_finished(name: str, job: Job) -> bool:

@@ -2,13 +2,13 @@
 
 import copy
 import importlib
-import importlib.util
 import logging
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -83,14 +83,6 @@ def _export(module: TextModule, path: Path, max_length: int) -> Any:
     return session
 
 
-def _check_installed(what: str) -> None:
-    """Raise an ImportError that names the extra unless its packages are there."""
-    names = ("onnx", "onnxruntime", "onnxscript")
-    missing = [name for name in names if importlib.util.find_spec(name) is None]
-    if missing:
-        raise not_installed(what, " ".join(missing), "onnx")
-
-
 def trace(graph: _Graph, inputs: Mapping[str, Tensor]) -> Any:
     """Return a ``torch.onnx.ONNXProgram`` for any number of rows and pieces."""
     try:
@@ -162,49 +154,48 @@ def compare(session: Any, graph: _Graph, max_length: int) -> None:
             )
 
 
-class OnnxNetwork:
-    """A network on ONNX Runtime: it gives what the module gives, from the same batches."""
-
-    def __init__(self, session: Any) -> None:
-        self.session = session
-
-    def __call__(self, batch: Batch) -> np.ndarray:
-        """Return float32 logits of shape (n_items, n_outputs)."""
-        given = {entry.name: batch[entry.name].numpy() for entry in self.session.get_inputs()}
-        logits: np.ndarray = self.session.run(None, given)[0]
-        row, column = batch["row"].numpy(), batch["column"].numpy()
-        return logits[row, column] if logits.ndim == 3 else logits[row]
+def _logits(session: Any, batch: Batch) -> np.ndarray:
+    """Return the float32 logits of a batch, of shape (n_items, n_outputs)."""
+    given = {entry.name: batch[entry.name].numpy() for entry in session.get_inputs()}
+    logits: np.ndarray = session.run(None, given)[0]
+    row, column = batch["row"].numpy(), batch["column"].numpy()
+    return logits[row, column] if logits.ndim == 3 else logits[row]
 
 
 # No session is part of a module, so that none is copied or pickled with it.
-_NETWORKS: WeakKeyDictionary[TextModule, dict[str, OnnxNetwork]] = WeakKeyDictionary()
+_SESSIONS: WeakKeyDictionary[TextModule, dict[str, Any]] = WeakKeyDictionary()
 
 
 def onnx_network(
     module: TextModule, runtime: str, max_length: int, *, verbose: bool = False
-) -> OnnxNetwork:
-    """Return a network whose weights do not change any more on ONNX Runtime; it is made once.
+) -> Callable[[Batch], np.ndarray]:
+    """Return a function that computes logits of a batch by ONNX Runtime.
 
-    ``runtime`` is "onnx" or "onnx-int8". If ``verbose``, stderr says that the network is exported,
-    and how long that took. An architecture that torch cannot export is a ValueError, other results
-    than torch's are a RuntimeError.
+    The weights of the module must not change any more: it is exported once. ``runtime`` is "onnx"
+    or "onnx-int8". If ``verbose``, stderr says that the network is exported, and how long that
+    took. An architecture that torch cannot export is a ValueError, other results than torch's are a
+    RuntimeError.
     """
-    networks = _NETWORKS.setdefault(module, {})
-    if runtime not in networks:
+    sessions = _SESSIONS.setdefault(module, {})
+    if runtime not in sessions:
         began = time.perf_counter()
         if verbose:
             sys.stderr.write(f"predict: exporting the network for runtime={runtime!r}, once\n")
-        _check_installed(f"runtime={runtime!r}")
+        try:
+            for package in ("onnx", "onnxruntime", "onnxscript"):
+                importlib.import_module(package)
+        except ImportError as error:
+            raise not_installed(f"runtime={runtime!r}", str(error.name), "onnx") from error
         with TemporaryDirectory(prefix="skdice-") as place:
             path = Path(place, "network.onnx")
             session = _export(module, path, max_length)
             if runtime == "onnx-int8":
                 session = open_session(_quantise(path, _make_batch(module, _WIDE, max_length)))
-        networks[runtime] = OnnxNetwork(session)
+        sessions[runtime] = session
         if verbose:
             seconds = time.perf_counter() - began
             sys.stderr.write(f"predict: exported the network in {seconds:.1f} s\n")
-    return networks[runtime]
+    return partial(_logits, sessions[runtime])
 
 
 def _find_outliers(path: Path, batch: Mapping[str, Tensor]) -> list[str]:

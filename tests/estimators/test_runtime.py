@@ -3,6 +3,7 @@
 import copy
 import pickle
 import re
+import sys
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.base import clone
 from skdice import DiceTokenTagger
 from skdice.io import _onnx
 
-from ..io.conftest import fitted_shallow, make, without  # noqa: F401
+from ..io.conftest import fitted_shallow, make  # noqa: F401
 from ..tiny_models import build_bert
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
@@ -148,7 +149,7 @@ class TestSessions:
         assert not hasattr(fresh, "net_")
 
     def test_it_is_said(self, estimator, capfd, monkeypatch):
-        monkeypatch.setattr(_onnx, "_NETWORKS", WeakKeyDictionary())
+        monkeypatch.setattr(_onnx, "_SESSIONS", WeakKeyDictionary())
         one, X, _ = estimator(verbose=0)
         copy.deepcopy(one).predict(X)
         assert capfd.readouterr() == ("", "")
@@ -171,7 +172,7 @@ class TestRefused:
 
     def test_missing_packages(self, fitted_shallow, monkeypatch):  # noqa: F811
         one = pickle.loads(pickle.dumps(fitted_shallow("tagger", "bert")[0]))
-        without(monkeypatch, "runtime")
+        monkeypatch.setitem(sys.modules, "onnxruntime", None)
         message = r"runtime='onnx' needs onnxruntime, not installed here: pip .*skdice\[onnx\]"
         with pytest.raises(ImportError, match=message):
             one.set_params(runtime="onnx").predict([["a"]])
