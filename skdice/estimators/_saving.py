@@ -35,9 +35,9 @@ class SavedEstimator(SharedParameters):
         It has the weights (``model.safetensors``), ``config.json`` with the labels, the tokenizer,
         ``skdice.json`` (parameters, what the fit has learned, and the SHA-256 of the other files)
         and a model card (``README.md``). There is no pickle in it. Saved are the fit as it was and
-        the parameters as they are set, which the next fit takes. ``callbacks`` and a
-        ``random_state`` that is no int are not saved. Adapters of ``peft_config`` are merged into
-        the weights. In a job of several processes only the first one saves.
+        the parameters as they are set, which the next fit takes, but for ``callbacks``,
+        ``peft_config`` (adapters are merged into the weights) and a ``random_state`` that is no
+        int. In a job of several processes only the first one saves.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class SavedEstimator(SharedParameters):
         if not is_first_process():
             return
         parameters: dict[str, Any] = self.get_params(deep=False)
-        for name in ("callbacks", "random_state"):
+        for name in ("callbacks", "peft_config", "random_state"):
             value = parameters[name]
             if value and not isinstance(value, int | np.integer):
                 warnings.warn(
@@ -100,8 +100,6 @@ class SavedEstimator(SharedParameters):
 
         Raises
         ------
-        ImportError
-            If it was fitted with ``peft_config``, and peft is not installed.
         TypeError
             If ``directory`` is no path.
         ValueError
@@ -127,7 +125,7 @@ class SavedEstimator(SharedParameters):
                 parameters["device"] = device
             estimator: Self = known[name](**parameters)
             estimator._fitted = _read_fitted(place, learned, network, estimator.device)
-        except (ImportError, MemoryError):  # It may need peft.
+        except MemoryError:
             raise
         except Exception as error:  # Each type of value has errors of its own.
             what = str(error) if isinstance(error, ValueError) else repr(error)
@@ -153,13 +151,12 @@ def load_pretrained(directory: str | os.PathLike[str], *, device: str | None = N
 
     Raises
     ------
-    ImportError, TypeError, ValueError
+    TypeError, ValueError
         As there; also if the directory has a class that has not been imported.
 
     Examples
     --------
     >>> from skdice.estimators import load_pretrained
-    >>> tagger.save_pretrained("tagger")  # doctest: +SKIP
     >>> load_pretrained("tagger").predict([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
     array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
     """

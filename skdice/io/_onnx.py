@@ -4,7 +4,6 @@ import copy
 import importlib
 import logging
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -171,16 +170,16 @@ def onnx_network(
 ) -> Callable[[Batch], np.ndarray]:
     """Return a function that computes logits of a batch by ONNX Runtime.
 
-    The weights of the module must not change any more: it is exported once. ``runtime`` is "onnx"
-    or "onnx-int8". If ``verbose``, stderr says that the network is exported, and how long that
-    took. An architecture that torch cannot export is a ValueError, other results than torch's are a
-    RuntimeError.
+    The weights of the module must not change any more: it is exported once, and stderr says
+    so if ``verbose``. ``runtime`` is "onnx" or "onnx-int8". An architecture that torch cannot
+    export is a ValueError, other results than torch's are a RuntimeError.
     """
     sessions = _SESSIONS.setdefault(module, {})
     if runtime not in sessions:
-        began = time.perf_counter()
         if verbose:
-            sys.stderr.write(f"predict: exporting the network for runtime={runtime!r}, once\n")
+            sys.stderr.write(
+                f"predict: exporting the network for runtime={runtime!r}, once\n"
+            )
         try:
             for package in ("onnx", "onnxruntime", "onnxscript"):
                 importlib.import_module(package)
@@ -192,9 +191,6 @@ def onnx_network(
             if runtime == "onnx-int8":
                 session = open_session(_quantise(path, _make_batch(module, _WIDE, max_length)))
         sessions[runtime] = session
-        if verbose:
-            seconds = time.perf_counter() - began
-            sys.stderr.write(f"predict: exported the network in {seconds:.1f} s\n")
     return partial(_logits, sessions[runtime])
 
 

@@ -1,6 +1,6 @@
 """Networks, batches and the training loop; knows no estimator."""
 
-from ._adapters import check_peft_config, make_config
+from ._adapters import check_peft_config
 from ._batching import Batch, Batcher, Draw, StepSampler, to_device
 from ._callbacks import FitProgress, check_callbacks, digests_of_trainers
 from ._chain import TagChain

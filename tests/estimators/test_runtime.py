@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import re
 import sys
 from weakref import WeakKeyDictionary
 
@@ -155,8 +154,7 @@ class TestSessions:
         assert capfd.readouterr() == ("", "")
         one.set_params(verbose=1).predict(X)
         out, err = capfd.readouterr()
-        said = r"predict: exporting the network for runtime='onnx', once\n"
-        assert re.match(rf"{said}predict: exported the network in \d+\.\d s\n", err)
+        assert err.startswith("predict: exporting the network for runtime='onnx', once")
         assert out == ""
         one.predict(X)
         assert capfd.readouterr() == ("", "")
