@@ -165,7 +165,7 @@ Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` an
 The first prediction exports the network, which takes some seconds; models that torch cannot export
 (XLNet) are a ValueError. "onnx" gives the scores of "torch" within 1e-4. "onnx-int8" is 1.8 to 4.2
 times as fast as "torch" on a CPU; its scores are less exact, and depend slightly on the other texts
-in the batch. ``fit``, with its validation and tuning, and an interrupted fit always use torch.
+in the batch. ``fit``, with its validation and tuning, always uses torch.
 """
 _VERBOSE = """
 0 shows nothing. Otherwise a fit shows its epochs, and long steps (also ``predict``) show a bar; if
