@@ -402,7 +402,7 @@ class TestErrors:
             ("fit train.conll --out a --set epochs=1", "Invalid parameter 'epochs' for"),
             ("fit train.conll --out bad.conll", "could not be saved (Not a directory)"),
             ("compare train.conll test.conll --losses dice", "baseline"),
-            ("predict .", "no directory of save_pretrained"),
+            ("predict .", "was not saved by skdice"),
             ("", "the following arguments are required: COMMAND"),
             ("fit train.conll --out a --set lr", "expected NAME=VALUE"),
             ("report train.conll --form json", "unrecognized arguments: --form"),

@@ -78,8 +78,8 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     shown = repr(str(directory))
     if not (directory / MANIFEST).is_file():
         raise ValueError(
-            f"There is no {MANIFEST} in {shown}, so it is no directory of save_pretrained. A model "
-            f"of transformers is the base of an estimator, as DiceTokenTagger(model=...); "
+            f"There is no {MANIFEST} in {shown}: it was not saved by skdice. A model of "
+            f"transformers is the base of an estimator, as DiceTokenTagger(model=...); "
             f"'hf download' copies a saved directory from the hub."
         )
     content = read_json(directory / MANIFEST)
