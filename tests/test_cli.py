@@ -400,7 +400,7 @@ class TestErrors:
             ),
             ("fit train.conll --out a --loss dize", "'dize'"),
             ("fit train.conll --out a --set epochs=1", "Invalid parameter 'epochs' for"),
-            ("fit train.conll --out bad.conll", "could not be saved (Not a directory)"),
+            ("fit train.conll --out bad.conll", "is a file; pass the path of a directory"),
             ("compare train.conll test.conll --losses dice", "baseline"),
             ("predict .", "was not saved by skdice"),
             ("", "the following arguments are required: COMMAND"),

@@ -43,6 +43,8 @@ def check_place(directory: str | os.PathLike[str]) -> Path:
     with explained(place, "The estimator"):
         place.parent.mkdir(parents=True, exist_ok=True)
         found = current(place)
+        if found.is_file():
+            raise ValueError(f"{str(place)!r} is a file; pass the path of a directory.")
         names = {path.name for path in found.iterdir()} if found.exists() else set()
     if foreign := sorted(names.difference(_KNOWN if MANIFEST in names else ())):
         raise ValueError(
