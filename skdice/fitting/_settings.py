@@ -147,7 +147,6 @@ _PEFT = """
 Adapters to train in place of the encoder, which is frozen: a configuration of ``peft`` (the extra
 ``peft``), such as ``LoraConfig(r=8)``, whose adapters lie inside the layers. The head is trained as
 a whole. Adapters need a larger learning rate: "auto" takes five times the usual one.
-``peft_config__r`` and other fields can be set by themselves, also in grids.
 """
 _DEVICE = 'A torch device; "auto" is a GPU if there is one.'
 _MEMBERS = """
@@ -166,7 +165,7 @@ Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` an
 The first prediction exports the network, which takes some seconds; models that torch cannot export
 (XLNet) are a ValueError. "onnx" gives the scores of "torch" within 1e-4. "onnx-int8" is 1.8 to 4.2
 times as fast as "torch" on a CPU; its scores are less exact, and depend slightly on the other texts
-in the batch. ``fit``, with its validation and tuning, and an interrupted fit always use torch.
+in the batch. ``fit``, with its validation and tuning, always uses torch.
 """
 _VERBOSE = """
 0 shows nothing. Otherwise a fit shows its epochs, and long steps (also ``predict``) show a bar; if
@@ -185,9 +184,9 @@ for the epochs that are left. Several processes, always as many, all have to see
 """
 _CALLBACKS = """
 Callbacks of skorch (``skorch.callbacks.Callback``), called at every step and epoch: objects, or
-tuples (name, object); ``callbacks__<name>__<parameter>`` sets a parameter of one. One that raises
-KeyboardInterrupt, as ``EarlyStopping`` does, ends the fit after this step or, if several processes
-train together, after this epoch. Those that need arrays or set the learning rate are refused. A
+tuples (name, object). One that raises KeyboardInterrupt, as ``EarlyStopping`` does, ends the fit
+after this step or, if several processes train together, after this epoch. Those that need arrays or
+set the learning rate are refused. A
 clone gets copies: in cross-validation, what they collect is in ``net_.callbacks_`` of the fitted
 estimators. A checkpoint, a study or a cache serves only fits with callbacks of the same classes and
 attributes, except for attributes that end in ``_``. Loggers and progress bars of skorch are not

@@ -1,13 +1,8 @@
 """Networks, batches and the training loop; knows no estimator."""
 
-from ._adapters import (
-    changed,
-    check_peft_config,
-    fields_of,
-    make_config,
-)
+from ._adapters import check_peft_config
 from ._batching import Batch, Batcher, Draw, StepSampler, to_device
-from ._callbacks import FitProgress, check_callbacks, digests_of_trainers, named_callbacks
+from ._callbacks import FitProgress, check_callbacks, digests_of_trainers
 from ._chain import TagChain
 from ._loading import Encoder, describe_encoder
 from ._modules import (

@@ -80,20 +80,10 @@ FAMILIES = {
     "XLM-R": Family(lambda: tr.XLMRobertaConfig(**ROBERTA)),
     "Longformer": Family(lambda: tr.LongformerConfig(**ROBERTA, attention_window=8)),
     "DeBERTa": Family(lambda: tr.DebertaConfig(**BERT, relative_attention=True, type_vocab_size=0)),
-    "RemBERT": Family(
-        lambda: tr.RemBertConfig(**BERT, input_embedding_size=8),
-        takes_types=True,
-        has_dropout=False,
-    ),
-    "BigBird": Family(lambda: tr.BigBirdConfig(**BERT), takes_types=True),
     "ALBERT": Family(
         lambda: tr.AlbertConfig(**BERT, embedding_size=8), takes_types=True, cannot_freeze=NO_LAYERS
     ),
-    "ConvBERT": Family(
-        lambda: tr.ConvBertConfig(**BERT, embedding_size=16), takes_types=True, masks_padding=False
-    ),
     "FNet": Family(lambda: tr.FNetConfig(**BERT), takes_types=True, masks_padding=False),
-    "YOSO": Family(lambda: tr.YosoConfig(**BERT), masks_padding=False),
     "Funnel": Family(
         lambda: tr.FunnelConfig(**FUNNEL, block_sizes=[2, 2], num_decoder_layers=1),
         takes_types=True,
