@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -13,13 +13,6 @@ class Ragged:
 
     values: np.ndarray
     offsets: np.ndarray  # (n_rows + 1,), int64
-
-    @classmethod
-    def from_rows(cls, rows: Sequence[Sequence[int]], dtype: DTypeLike) -> "Ragged":
-        """Build from a sequence of sequences."""
-        offsets = offsets_from_lengths([len(row) for row in rows])
-        values = np.fromiter((value for row in rows for value in row), dtype, count=offsets[-1])
-        return cls(values, offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

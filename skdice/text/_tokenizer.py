@@ -142,10 +142,11 @@ class WordTokenizer:
         return *frame.put_around(asked, windows), n_before
 
     def _pieces(self, rows: list[Sequence[int]]) -> Ragged:
-        pieces = Ragged.from_rows(rows, np.int32)
+        offsets = offsets_from_lengths([len(row) for row in rows])
+        ids = np.fromiter((piece for row in rows for piece in row), np.int32, count=offsets[-1])
         # Unigram models have the special tokens among their pieces.
-        pieces.values[np.isin(pieces.values, self.tokenizer.all_special_ids)] = self._unknown_id
-        return pieces
+        ids[np.isin(ids, self.tokenizer.all_special_ids)] = self._unknown_id
+        return Ragged(ids, offsets)
 
     def _find_frame(self, probe: "Encoding") -> Frame:
         """Find the special tokens around and between the texts of an encoded probe."""

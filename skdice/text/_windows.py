@@ -77,7 +77,7 @@ def room_beside(
     too_long = np.flatnonzero((room < 1) | ((room < least) & (room < n_pieces)))
     if len(too_long):
         i = int(too_long[0])
-        others = f"; so do {len(too_long) - 1} others" if len(too_long) > 1 else ""
+        others = f" ({len(too_long)} are too long)" if len(too_long) > 1 else ""
         raise ValueError(
             f"{name(i)} has {n_asked[i]} pieces, which leaves {max(room[i], 0)} pieces of "
             f"max_length={max_length} for its text{others}. At least {least} must be left with "

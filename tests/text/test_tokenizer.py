@@ -96,12 +96,6 @@ def test_byte_level_tokenizer_that_adds_the_space_itself(tiny_roberta, roberta, 
     assert as_lists(roberta.encode(["the", "quickly", "Oslo"])) == expected
 
 
-def unigram(vocabulary):
-    backend = Tokenizer(models.Unigram([(piece, -1.0) for piece in vocabulary], unk_id=0))
-    backend.pre_tokenizer = pre_tokenizers.Metaspace()
-    return backend
-
-
 def test_special_tokens_among_the_pieces_of_unigram(tmp_path):
     """There, cutting alone would find them: their score in the vocabulary is the best of all."""
     backend = Tokenizer(
