@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 from .._pipeline import final_step
 from ..estimators import TextEstimator
 from ..metrics import RowCounts
-from ..tasks import check_labels, is_indicator, split_rows
+from ..tasks import Rows, split_rows
 from ._decision import tune_decision
 
 # What a row of the table with a tuned decision is called, after its loss.
@@ -88,12 +88,11 @@ def hold_out(estimator: BaseEstimator, protocol: Protocol) -> tuple[np.ndarray, 
 
     Classes have equal shares in both parts, and questions about one context stay together.
     """
-    final = text_estimator(estimator)
+    final, n_rows = text_estimator(estimator), _num_samples(protocol.y)
     task, rng = final.task, np.random.default_rng(final.random_state)
     classes = groups = None
+    if task.info.is_classifier:
+        classes = Rows.of(range(n_rows), task.read_y(protocol.y, range(n_rows))).strata
     if not isinstance(estimator, Pipeline):
         groups = task.groups(task.read_X(protocol.X))
-    if groups is None and task.info.is_classifier and not is_indicator(protocol.y):
-        labels = check_labels(protocol.y, _num_samples(protocol.y))
-        classes = np.unique(labels, return_inverse=True)[1]
-    return split_rows(_num_samples(protocol.y), _HELD_OUT_FRACTION, rng, classes, groups)
+    return split_rows(n_rows, _HELD_OUT_FRACTION, rng, classes, groups)
