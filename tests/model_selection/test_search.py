@@ -152,12 +152,6 @@ class TestResults:
 
 
 class TestSeeds:
-    def test_the_same_trials_every_time(self):
-        one, other = (make_search(random_state=3).fit(X, Y) for _ in range(2))
-        np.testing.assert_array_equal(one.cv_results_["param_x"], other.cv_results_["param_x"])
-        another = make_search(random_state=4).fit(X, Y)
-        assert another.cv_results_["param_x"][0] != one.cv_results_["param_x"][0]
-
     def test_a_resumed_search_goes_on_as_a_whole_one(self, tmp_path):
         storage = tmp_path / "study.journal"
         make_search(storage, n_trials=5).fit(X, Y)
