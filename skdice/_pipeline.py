@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
@@ -18,12 +17,6 @@ def final_step(estimator: BaseEstimator) -> tuple[str, Any]:
         name, estimator = estimator.steps[-1]
         prefix += f"{name}__"
     return prefix, estimator
-
-
-def weight_parameter(estimator: BaseEstimator) -> str:
-    """Return by which name ``fit`` takes the weights of the last step."""
-    prefix = "" if get_config()["enable_metadata_routing"] else final_step(estimator)[0]
-    return f"{prefix}sample_weight"
 
 
 def with_parameters(estimator: BaseEstimator, parameters: Mapping[str, Any]) -> Any:

@@ -107,7 +107,15 @@ class SetLoss(Loss):
     def _sums(self, items: Items) -> Tensor:
         if self.separable:
             return super()._sums(items)
-        weight = self._cell_weight(items)
+        # Of the cells of each item, 0 for those that are mined; it broadcasts to them.
+        if self.ohem_ratio:
+            keep = self._kept_classes(items.logits.shape[1], items.logits.device)
+            weight = _mined(items, keep, self.ohem_ratio, self.average)
+            if self.class_weight is not None:
+                gold = self._gold_weight(items.logits, items.target)
+                weight = weight * (gold if items.has_columns else gold.unsqueeze(1))
+        else:
+            weight = items.weight if items.has_columns else items.weight.unsqueeze(1)
 
         def sums_of_cells(block: Items, weight: Tensor) -> Tensor:
             # In float32 the sums over many items would cost digits.
@@ -128,17 +136,6 @@ class SetLoss(Loss):
         numerator, denominator = self.cells(self._scores(logits), y.to(items.logits))
         # Where D is tiny the gradient of N may overflow: 0 times that must not reach other cells.
         return numerator.masked_fill(~y, 0.0), denominator
-
-    def _cell_weight(self, items: Items) -> Tensor:
-        """Return weights that broadcast to the cells of the items, 0 for those that are mined."""
-        if not self.ohem_ratio:
-            return items.weight if items.has_columns else items.weight.unsqueeze(1)
-        keep = self._kept_classes(items.logits.shape[1], items.logits.device)
-        weight = _mined(items, keep, self.ohem_ratio, self.average)
-        if self.class_weight is None:
-            return weight
-        gold = self._gold_weight(items.logits, items.target)
-        return weight * (gold if items.has_columns else gold.unsqueeze(1))
 
     def item_losses(self, items: Items) -> Tensor:
         keep = self._kept_classes(items.logits.shape[1], items.logits.device)
@@ -167,12 +164,6 @@ class SetLoss(Loss):
         if self.average == "micro":
             numerator = numerator.masked_fill(~keep, 0.0).sum(1)
             denominator = denominator.masked_fill(~keep, 0.0).sum(1)
-            return self._set_loss(numerator, denominator)
-        total = self._set_loss(numerator, denominator).masked_fill(~keep, 0.0).sum(1)
-        return total / keep.sum(-1).clamp_min(1) if self.average == "macro" else total
-
-    def _set_loss(self, numerator: Tensor, denominator: Tensor) -> Tensor:
-        """Return ``1 - (N + gamma) / (D + gamma)``."""
         numerator = numerator + self.gamma
         denominator = denominator + self.gamma
         # An empty set without smoothing is 0 / 0: nothing is wrong in it, its loss is 0.
@@ -180,7 +171,11 @@ class SetLoss(Loss):
         losses = 1 - numerator / denominator.masked_fill(empty, 1.0)
         losses = losses.masked_fill(empty, 0.0)
         # Rounding may put N one unit above D: the value stays in range, the gradient as it is.
-        return losses - losses.detach().clamp_max(0)
+        losses = losses - losses.detach().clamp_max(0)
+        if self.average == "micro":
+            return losses
+        total = losses.masked_fill(~keep, 0.0).sum(1)
+        return total / keep.sum(-1).clamp_min(1) if self.average == "macro" else total
 
     def _kept_classes(self, n_classes: int, device: torch.device) -> Tensor:
         """Return a bool mask, (n_classes,), that is False for the background."""

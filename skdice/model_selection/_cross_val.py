@@ -10,8 +10,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from .._inputs import check_sample_weight, indexable_rows, list_some, object_array
-from .._pipeline import weight_parameter
+from .._inputs import indexable_rows, list_some, object_array
 from ..estimators import check_partition
 from ..fitting import in_columns
 
@@ -23,7 +22,6 @@ def cross_val_predict_proba(
     *,
     groups: Any = None,
     cv: Any = None,
-    sample_weight: Any = None,
     n_jobs: int | None = None,
 ) -> np.ndarray:
     """Return the class probabilities of every row by a fit that has not seen it.
@@ -42,8 +40,6 @@ def cross_val_predict_proba(
     cv : int, splitter or iterable of (train, test), default=None
         As in scikit-learn: None is 5 folds. For taggers :class:`StratifiedTagKFold` keeps rare tags
         in every fold.
-    sample_weight : array-like of shape (n_rows,), optional
-        For the fits. In a Pipeline it goes to the last step.
     n_jobs : int, optional
         Folds that are fitted at the same time, by joblib.
 
@@ -77,15 +73,12 @@ def cross_val_predict_proba(
         raise ValueError("cross_val_predict_proba needs y, the tags or labels. Got y=None.")
     X, y, groups = indexable(indexable_rows(X), indexable_rows(y), groups)
     n_rows = _num_samples(y)
-    weight = check_sample_weight(sample_weight, n_rows)
-    weights = {} if weight is None else {weight_parameter(estimator): weight}
     parts = check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups)
     # Parts may be masks or lists.
     splits = [tuple(np.arange(n_rows)[part] for part in split) for split in parts]
     check_partition(splits, n_rows, "cross_val_predict_proba")
     results = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_and_predict)(clone(estimator), X, y, train, test, weights)
-        for train, test in splits
+        delayed(_fit_and_predict)(clone(estimator), X, y, train, test) for train, test in splits
     )
     every = sorted(set().union(*(classes for classes, _ in results)))
     rows: list[Any] = [None] * n_rows
@@ -107,15 +100,9 @@ def cross_val_predict_proba(
 
 
 def _fit_and_predict(
-    estimator: BaseEstimator,
-    X: Any,
-    y: Any,
-    train: np.ndarray,
-    test: np.ndarray,
-    weights: dict[str, Any],
+    estimator: BaseEstimator, X: Any, y: Any, train: np.ndarray, test: np.ndarray
 ) -> tuple[list[Any], np.ndarray]:
     """Return the classes and the probabilities of the test part of a fold."""
-    weights = {name: weight[train] for name, weight in weights.items()}
-    estimator.fit(_safe_indexing(X, train), _safe_indexing(y, train), **weights)
+    estimator.fit(_safe_indexing(X, train), _safe_indexing(y, train))
     proba: np.ndarray = estimator.predict_proba(_safe_indexing(X, test))
     return np.asarray(estimator.classes_).tolist(), proba

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import indexable_rows
 from .._parameters import check_bool, check_number, check_option, not_allowed
-from .._pipeline import final_step, silenced, weight_parameter, with_parameters
+from .._pipeline import final_step, silenced, with_parameters
 from ..estimators import TextEstimator
 from ..nn import count_processes
 from ._space import make_space
@@ -209,7 +210,9 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         weights = {}
         if sample_weight is not None:
-            weights[weight_parameter(self.estimator)] = np.asarray(sample_weight)
+            is_routed = get_config()["enable_metadata_routing"]
+            prefix = "" if is_routed else final_step(self.estimator)[0]
+            weights[f"{prefix}sample_weight"] = np.asarray(sample_weight)
         self.scorer_ = check_scoring(self.estimator, self.scoring)
         objective = Objective(
             estimator=silenced(self.estimator),

@@ -11,9 +11,7 @@ from ._targets import (
     check_entities,
     check_indicator,
     check_known_columns,
-    check_labels,
     find_overlap,
-    is_indicator,
 )
 from ._task import (
     PIPELINE,

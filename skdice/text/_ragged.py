@@ -1,10 +1,10 @@
 """Ragged arrays: rows of different lengths in one flat array."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -14,21 +14,11 @@ class Ragged:
     values: np.ndarray
     offsets: np.ndarray  # (n_rows + 1,), int64
 
-    @classmethod
-    def from_rows(cls, rows: Sequence[Sequence[int]], dtype: DTypeLike) -> "Ragged":
-        """Build from a sequence of sequences."""
-        offsets = offsets_from_lengths([len(row) for row in rows])
-        values = np.fromiter((value for row in rows for value in row), dtype, count=offsets[-1])
-        return cls(values, offsets)
-
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def __getitem__(self, row: int) -> np.ndarray:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        return (self[row] for row in range(len(self)))
 
     @property
     def lengths(self) -> np.ndarray:

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from skdice.losses import DiceLoss, SelfAdjustingDiceLoss
 
-from .catalogue import CASES, IDS, IGNORED, LEVELS_AND_AVERAGES, batch, value_and_gradient
+from .catalogue import CASES, IDS, IGNORED, batch, value_and_gradient
 from .reference import plain_loss
 
 WEIGHT = torch.tensor([0.5, 2.0, 1.0, 0.0, 3.0, 1.25, 1.0, 0.75, 2.5, 1.0], dtype=torch.float64)
@@ -42,16 +42,6 @@ def test_exponents_and_their_constant_weight(kind, square, alpha):
         torch.testing.assert_close(found[-1], expected, rtol=1e-9, atol=1e-12)
     assert torch.equal(found[0][0], found[1][0])
     assert not torch.allclose(found[0][1], found[1][1])
-
-
-@pytest.mark.parametrize("level, average", LEVELS_AND_AVERAGES)
-def test_gradient_of_sample_weights(level, average):
-    logits, target = batch("classes", n_items=10, ignored=False)
-    loss = SelfAdjustingDiceLoss(alpha=0.5, level=level, average=average, background=0)
-    weight = WEIGHT.clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(loss(logits, target, weight), weight)
-    (expected,) = torch.autograd.grad(plain_loss(loss, logits, target, weight), weight)
-    torch.testing.assert_close(gradient, expected)
 
 
 LOG_P = torch.tensor([[6, 1, 1], [1, 2, 5]], dtype=torch.float64).div(8).log()

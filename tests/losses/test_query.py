@@ -114,20 +114,6 @@ def test_random_candidates_are_about_one_in_a_hundred():
     assert loss(logits, target) == first
 
 
-@each_loss
-@pytest.mark.parametrize("share", [0.0, 1.0])
-def test_batches_differ_from_one_large_batch_by_the_random_candidates_alone(
-    name, share, monkeypatch
-):
-    """They are drawn for each batch; where there is nothing to draw, cutting changes nothing."""
-    monkeypatch.setattr(_combined, "_RANDOM_SHARE", share)
-    module, loss = ToyModule(n_classes=2 + 2 * SIZE).double(), QueryLoss(LOSSES[name])
-    value, gradients = run_step(module, loss, make_step(make_windows, 4))
-    expected_value, expected = run_step(module, loss, make_step(make_windows, 1))
-    torch.testing.assert_close(value, expected_value, rtol=1e-6, atol=0)
-    torch.testing.assert_close(gradients, expected, rtol=1e-5, atol=1e-7)
-
-
 @pytest.mark.parametrize("name", [name for name in LOSSES if "ohem" not in name])
 def test_replayed_batches_meet_the_same_random_candidates(name, monkeypatch):
     """Against the gradient of a graph that keeps all batches, drawn once."""

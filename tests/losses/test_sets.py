@@ -26,18 +26,6 @@ def test_auto_background_is_none(cls, level, average):
     assert values[0] == values[1] != values[2]
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in OF_ITEMS if "example" in case.id], ids=lambda c: c.id
-)
-def test_item_losses_average_to_the_loss(case):
-    logits, target = batch(case.kind)
-    loss = clone(case.loss).set_params(reduction="none")
-    items = loss(logits, target)
-    assert items.shape == target.shape
-    assert (items[target == -100] == 0).all()
-    torch.testing.assert_close(items.sum() / (target != -100).sum(), case.loss(logits, target))
-
-
 def parts(n_items, seed):
     """Cut the items at random into four parts, the last of them empty."""
     part = torch.randint(0, 3, (n_items,), generator=torch.Generator().manual_seed(seed))

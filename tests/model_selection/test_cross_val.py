@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -13,8 +12,6 @@ from sklearn.model_selection import (
     StratifiedKFold,
     cross_val_predict,
 )
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
 
 from skdice import DiceTokenTagger
@@ -77,22 +74,6 @@ class TestAgainstScikitLearn:
         np.testing.assert_allclose(got, expected)
         assert not got[y == -1, 0].any()
 
-    @pytest.mark.parametrize("routing", [False, True])
-    def test_weights(self, data, routing):
-        X, y = data
-        weight = np.arange(90) % 4
-        plain = LogisticRegression()
-        expected = cross_val_predict(
-            plain, X, y, cv=3, method="predict_proba", params={"sample_weight": weight}
-        )
-        with sklearn.config_context(enable_metadata_routing=routing):
-            requested = plain.set_fit_request(sample_weight=True) if routing else plain
-            nested = make_pipeline("passthrough", make_pipeline("passthrough", requested))
-            for estimator in (requested, nested):
-                got = cross_val_predict_proba(estimator, X, y, cv=3, sample_weight=weight)
-                np.testing.assert_allclose(got, expected)
-        assert not np.allclose(cross_val_predict_proba(plain, X, y, cv=3), expected)
-
 
 class TestTaggers:
     def test_rows_are_of_the_fold_that_has_not_seen_them(self, tagger):
@@ -118,18 +99,6 @@ class TestTaggers:
             np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
             assert (p[:, 0] == 0).all() == (row < 4)
             assert (p[:, 1:] > 0).all()
-
-    def test_pipeline_with_weights(self, tagger):
-        X, y = easy_corpus(12)
-        lower = FunctionTransformer(lambda X: [[word.lower() for word in row] for row in X])
-        weight = np.r_[np.ones(9), np.zeros(3)]
-        upper = [[word.upper() for word in row] for row in X]
-        got = cross_val_predict_proba(
-            make_pipeline(lower, tagger), upper, y, cv=2, sample_weight=weight
-        )
-        expected = cross_val_predict_proba(tagger, X, y, cv=2, sample_weight=weight)
-        for row, other in zip(got, expected):
-            np.testing.assert_array_equal(row, other)
 
 
 class TestErrors:

@@ -152,12 +152,6 @@ class TestResults:
 
 
 class TestSeeds:
-    def test_the_same_trials_every_time(self):
-        one, other = (make_search(random_state=3).fit(X, Y) for _ in range(2))
-        np.testing.assert_array_equal(one.cv_results_["param_x"], other.cv_results_["param_x"])
-        another = make_search(random_state=4).fit(X, Y)
-        assert another.cv_results_["param_x"][0] != one.cv_results_["param_x"][0]
-
     def test_a_resumed_search_goes_on_as_a_whole_one(self, tmp_path):
         storage = tmp_path / "study.journal"
         make_search(storage, n_trials=5).fit(X, Y)
@@ -322,9 +316,8 @@ class TestErrorsInFit:
         search = make_search(storage, estimator=Peak(act=raise_if(lambda peak, X: True)))
         with pytest.raises(RuntimeError, match="no luck") as caught:
             search.fit(X, Y)
-        assert re.match(
-            r"In trial 0, with the parameters x=0\.\d{1,6}\.$", caught.value.__notes__[0]
-        )
+        (note,) = caught.value.__notes__
+        assert re.fullmatch(r"In trial 0, with the parameters {'x': 0\.\d+}\.", note)
         (trial,) = trials_of(storage)
         assert trial.state == optuna.trial.TrialState.FAIL
         assert trial.user_attrs["error"].startswith("RuntimeError: no luck with x=")

@@ -6,7 +6,7 @@ from torch import nn
 
 from skdice.nn._batching import Batcher
 from skdice.text._encoding import EncodedDataset
-from skdice.text._ragged import Ragged, offsets_from_lengths
+from skdice.text._ragged import Ragged, offsets_from_lengths, ranges
 
 N_PIECES = 12
 N_CLASSES = 3
@@ -62,7 +62,10 @@ def make_dataset(lengths, n_windows=None, seed=0, weighted=False, labelled=True)
     offsets = offsets_from_lengths(lengths[text])
     ids = rng.integers(1, N_PIECES, offsets[-1]).astype(np.int32)
     types = rng.integers(0, 2, offsets[-1]).astype(np.int32)
-    items = Ragged.from_rows([range(1, length) for length in lengths[text]], np.int32)
+    items = Ragged(
+        ranges(np.ones_like(text), lengths[text]).astype(np.int32),
+        offsets_from_lengths(lengths[text] - 1),
+    )
     scored = ids[np.repeat(offsets[:-1], items.lengths) + items.values]
     return EncodedDataset(
         input_ids=Ragged(ids, offsets),

@@ -6,6 +6,8 @@ from skdice.text._tokenizer import WordTokenizer
 
 from ..tiny_models import BUILDERS
 
+FAMILIES = ("bert", "roberta", "xlnet", "modernbert")
+
 
 @pytest.fixture(scope="session")
 def bert(tiny_models):
@@ -21,6 +23,12 @@ def roberta(tiny_models):
 def xlnet(tiny_models):
     """A tokenizer with all its special tokens after the text."""
     return WordTokenizer(tiny_models("xlnet"))
+
+
+@pytest.fixture(scope="session")
+def tokenizers(tiny_models):
+    """One of each kind: WordPiece, byte-level BPE, Unigram that pads left, BPE with NFC."""
+    return {name: WordTokenizer(tiny_models(name)) for name in FAMILIES}
 
 
 @pytest.fixture(scope="module", params=BUILDERS)

@@ -10,20 +10,14 @@ from hypothesis import strategies as st
 from skdice.text import _answers
 from skdice.text._answers import Candidates, SpanDecoder, pick_answers
 from skdice.text._questions import encode_questions
-from skdice.text._tokenizer import WordTokenizer
 
 from ..tiny_models import WORDS
+from .conftest import FAMILIES
 
-FAMILIES = ["bert", "roberta", "xlnet"]
 TEXTS = ["the", "oslo", "babababa", "don't", "日本", "😀", "\u200b", " ", "\n", "e\u0301", ","]
 
 contexts = st.lists(st.sampled_from(TEXTS), max_size=25).map(" ".join)
 rows_of_contexts = st.lists(contexts, min_size=1, max_size=4)
-
-
-@pytest.fixture(scope="module")
-def tokenizers(tiny_models):
-    return {family: WordTokenizer(tiny_models(family)) for family in FAMILIES}
 
 
 def encode(contexts, tokenizer, max_length=16, stride=None):
@@ -95,13 +89,6 @@ def assert_best(found, every, n_best):
     assert found.no_answer == pytest.approx(every.no_answer, rel=1e-9, abs=1e-9)
 
 
-def assert_equal(found, expected):
-    """Compare to the last digit."""
-    assert [(row.spans, row.no_answer) for row in found] == [
-        (row.spans, row.no_answer) for row in expected
-    ]
-
-
 @given(
     rows_of_contexts,
     st.sampled_from(FAMILIES),
@@ -136,7 +123,7 @@ def test_the_size_of_the_chunks_does_not_matter(tokenizers, monkeypatch, cells, 
     decoder = SpanDecoder(6, 7)
     expected = decoder.decode(encoded, logits)
     monkeypatch.setattr(_answers, "_CELLS_AT_A_TIME", cells)
-    assert_equal(decoder.decode(encoded, logits), expected)
+    assert decoder.decode(encoded, logits) == expected
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -162,13 +149,10 @@ PICKED_CONTEXTS = ["the oslo", "john", "\u200b"]
     "threshold, expected",
     [
         (math.inf, ["oslo", "john", ""]),
-        (2.5, ["oslo", "john", ""]),
         (2.0, ["oslo", "john", ""]),
         (1.999, ["oslo", "", ""]),
-        (0.0, ["oslo", "", ""]),
         (-1.0, ["oslo", "", ""]),
         (-1.001, ["", "", ""]),
-        (-math.inf, ["", "", ""]),
     ],
 )
 def test_pick_answers(threshold, expected):

@@ -69,17 +69,6 @@ class TestFindSpans:
             assert sum(map(len, expected)) > 1
             assert_same_spans(found, expected)
 
-    def test_all_three_must_exceed_the_threshold(self, bert):
-        encoded = encode_queries([["john"]], ["a"], bert, 16)
-        for column in (0, 1, 2):
-            logits = np.full((1, 2 + 2 * SIZE), 2.0)
-            if column < 2:
-                logits[0, column] = 0.5
-            else:
-                logits[0, 2 : 2 + SIZE] = 0.125  # The product is 0.5 with the division by 2.
-            assert [logit for logit, _ in find_spans(encoded, logits, ["X"], 0.4)[0]] == [0.5]
-            assert find_spans(encoded, logits, ["X"], 0.5) == [[]]
-
 
 def spans_strategy(n_words=8):
     place = st.integers(0, n_words)

@@ -55,11 +55,6 @@ def test_a_rare_term_says_more_than_one_that_all_texts_have():
     assert common < 0.1 < rare
 
 
-def test_nothing_is_known_without_characters_in_chinese_words():
-    found = dict(zip(SIMILARITIES, features([PAIRS[4]])[0]))
-    assert found["cosine of words"] > 0.5
-
-
 def test_no_rows():
     assert features([]).shape == (0, 5)
     assert Similarities.of_texts([], 2).n_texts == 0

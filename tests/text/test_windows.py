@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.text._windows import central_window, cut_windows, truncated_lengths
+from skdice.text._windows import central_window, cut_windows, room_beside, truncated_lengths
 
 
 @st.composite
@@ -29,30 +29,6 @@ def slow_central_window(position, start, stop):
     return max(inside, key=lambda window: (context(window), -window))
 
 
-@pytest.mark.parametrize(
-    "n_pieces, capacity, stride, start, stop",
-    [
-        (0, 4, 1, [0], [0]),
-        (4, 4, 3, [0], [4]),
-        (5, 4, 0, [0, 1], [4, 5]),
-        (8, 4, 0, [0, 4], [4, 8]),
-        (9, 4, 0, [0, 4, 5], [4, 8, 9]),
-        (10, 6, 2, [0, 4], [6, 10]),
-        (11, 6, 2, [0, 4, 5], [6, 10, 11]),
-        (6, 4, 3, [0, 1, 2], [4, 5, 6]),
-        (3, 1, 0, [0, 1, 2], [1, 2, 3]),
-    ],
-)
-def test_cut_windows(n_pieces, capacity, stride, start, stop):
-    """Alone, and between other texts."""
-    for before in (0, 2):
-        texts = np.array([capacity + 3] * before + [n_pieces, 1])
-        text, got_start, got_stop = cut_windows(texts, capacity, stride)
-        mine = text == before
-        assert (got_start[mine].tolist(), got_stop[mine].tolist()) == (start, stop)
-        assert (np.diff(text) >= 0).all()
-
-
 @given(cuts())
 @settings(deadline=None, max_examples=50)
 def test_windows_cover_the_text_and_overlap(cut):
@@ -62,6 +38,7 @@ def test_windows_cover_the_text_and_overlap(cut):
     assert stop[-1] == n_pieces
     assert (np.diff(start) > 0).all()
     assert (stop[:-1] - start[1:] >= stride).all()
+    assert (np.diff(start)[:-1] == capacity - stride).all()
     if n_pieces <= capacity:
         assert len(start) == 1
     else:
@@ -80,6 +57,29 @@ def test_central_window_is_the_one_with_most_context(cut, n_before):
     assert (owner[n_before:] - (~mine).sum()).tolist() == [
         slow_central_window(i, start[mine], stop[mine]) for i in range(n_pieces)
     ]
+
+
+@pytest.mark.parametrize(
+    "stride, n_pieces, message",
+    [
+        (None, 0, "Text 1 has 10 pieces, which leaves 0 pieces of max_length=12"),
+        (
+            2,
+            3,
+            "Text 0 has 8 pieces, .* 2 pieces .*2 are too long.* At least 3 .*stride=2",
+        ),
+    ],
+)
+def test_too_little_room(stride, n_pieces, message):
+    with pytest.raises(ValueError, match=message):
+        room_beside(np.array([8, 10]), 2, 12, stride, n_pieces, lambda i: f"Text {i}")
+
+
+def test_room():
+    room, shared = room_beside(np.array([1, 5]), 2, 12, None, np.inf, str)
+    assert (room.tolist(), shared.tolist()) == ([9, 5], [2, 1])
+    room, shared = room_beside(np.array([1, 5]), 2, 12, 6, np.array([20, 5]), str)
+    assert (room.tolist(), shared.tolist()) == ([9, 5], [6, 6])
 
 
 lengths = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=20)
