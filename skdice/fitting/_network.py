@@ -20,12 +20,13 @@ from ..io import (
     installed_versions,
     onnx_network,
 )
-from ..losses import CrossEntropyLoss, FocalLoss, Loss, WeightedCrossEntropyLoss
+from ..losses import CrossEntropyLoss, Loss
 from ..nn import (
     Batcher,
     Draw,
     FitProgress,
     Frames,
+    NotLearningError,
     PairModule,
     QueryModule,
     Ranks,
@@ -50,8 +51,6 @@ from ._initial_weights import InitialWeights, regress_pairs
 from ._settings import Settings, learned_with
 from .auto import Choice, capped
 
-# Losses that are a mean over items.
-_MEANS = (CrossEntropyLoss, WeightedCrossEntropyLoss, FocalLoss)
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 _HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
 MODULES: dict[str, type[TextModule]] = {
@@ -132,12 +131,13 @@ class Plan:
     schedule: Schedule
     precision: str  # "fp32", "bf16" or "fp16"
     valid: Rows  # scored after every epoch; may be empty
-    must_learn: bool  # whether a training loss that has not fallen at the end is an error
+    must_learn: bool  # whether the training loss must have fallen at the end
+    is_second: bool = False  # whether the first try learned nothing: then this is a warning only
     description: str  # what the progress bar calls the fit
     kind: str  # what it calls one of several networks
     initial: InitialWeights | None  # where the comparison of two texts begins
     choices: Mapping[str, Choice]  # what was taken for each parameter that was left open
-    cuda_graphs: bool  # whether steps are CUDA graphs, where the network masks padding
+    cuda_graphs: bool  # whether steps are CUDA graphs
 
 
 def train_members(
@@ -195,10 +195,9 @@ def train_member(
             settings,
             reader,
             rng,
-            net,
             chain=None if transitions is None else TagChain(transitions, dataset.item_offsets),
             shift=sum(shifts) if shifts else None,
-            has_few_shapes=plan.cuda_graphs and net.pads,
+            has_few_shapes=plan.cuda_graphs,
         )
         if len(plan.valid):
             score = task.validator(plan.valid, reader)
@@ -217,6 +216,15 @@ def train_member(
                 checkpoint=checkpoint,
                 state=state,
             )
+        except NotLearningError as caught:
+            error = caught
+            if plan.is_second:
+                error = None
+                warnings.warn(
+                    f"The second try, with the learning rate {plan.schedule.lr:.2g}, learned "
+                    f"nothing either. {caught} Another lr or loss, or more epochs may help.",
+                    stacklevel=6,
+                )
         except BaseException as caught:
             error = caught
         finally:
@@ -236,14 +244,6 @@ def _initialize(
         # The files of the base model are on this machine from here on.
         if plan.settings.checkpoint_dir is not None or ranks.count > 1:
             checkpoint, state = _find_checkpoint(plan, net.device, seed, rng, ranks)
-        net.pads = module.masks_padding
-        if not net.pads:
-            warnings.warn(
-                f"{type(module.transformer).__name__} scores a text differently if it is padded, "
-                f"so batches have texts of the same length only. That takes longer; the scores are "
-                f"those of each text by itself.",
-                stacklevel=7,
-            )
         if state is None and plan.initial is not None:
             plan.initial.apply(module)
     if ranks.count > 1:
@@ -309,8 +309,7 @@ def begin_pairs(
     )
     with seeded(seed, net.device), denormals_flushed(), quiet_transformers():
         net.initialize()
-        net.pads = net.module_.masks_padding
-        batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, net)
+        batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size)
         initial = regress_pairs(net, batcher, task, rows)
     if initial is None:
         return None
@@ -326,19 +325,9 @@ def ranks_of(settings: Settings) -> Ranks:
     return current_ranks(resolve_device(settings.device))
 
 
-def make_batcher(
-    dataset: EncodedDataset,
-    reader: TextReader,
-    batch_size: int,
-    net: TextNet | None = None,
-    windows_per_text: int = 1,
-) -> Batcher:
-    """Return the batcher of a network, or of one that masks padding."""
-    pads = net is None or net.pads
-    tokenizer, n_windows = reader.tokenizer, batch_size * windows_per_text
-    if net is not None and not pads and net.module is PairModule:
-        n_windows = 1  # Pairs of one length may have texts of several.
-    return Batcher(dataset, n_windows, tokenizer.pad_id, tokenizer.pads_left, pads=pads)
+def make_batcher(dataset: EncodedDataset, reader: TextReader, n_windows: int) -> Batcher:
+    """Return what makes batches of about so many windows."""
+    return Batcher(dataset, n_windows, reader.tokenizer.pad_id, reader.tokenizer.pads_left)
 
 
 def make_sampler(
@@ -346,13 +335,12 @@ def make_sampler(
     settings: Settings,
     reader: TextReader,
     rng: np.random.Generator,
-    net: TextNet | None = None,
     **more: Any,
 ) -> StepSampler:
     """Return the sampler of the steps of an epoch."""
     training_set, n_windows = sampled.training_set, sampled.training_set.windows_per_text
     return StepSampler(
-        make_batcher(training_set.dataset, reader, settings.batch_size, net, n_windows),
+        make_batcher(training_set.dataset, reader, settings.batch_size * n_windows),
         settings.batch_size * settings.accumulate,
         rng,
         ranks_of(settings),
@@ -372,8 +360,8 @@ def logits_of(
         if dataset.n_items == 0:
             return np.empty((0, net.module_.n_outputs), dtype=np.float32)
         network = None
-        n_windows = task.head.windows_per_text
-        batcher = make_batcher(dataset, reader, settings.batch_size, net, n_windows)
+        n_windows = settings.batch_size * task.head.windows_per_text
+        batcher = make_batcher(dataset, reader, n_windows)
         if runtime != "torch":
             network = onnx_network(
                 net.module_, runtime, reader.max_length, verbose=bool(settings.verbose)
@@ -407,31 +395,24 @@ def history_of(nets: Sequence[TextNet]) -> pd.DataFrame:
 
 
 def loss_of_constant(sampled: SampledTrainingSet, loss: Any, n_classes: int) -> float | None:
-    """Return the least loss of logits that are the same for all items.
+    """Return the loss of logits that say the shares of the classes, the same for all items.
 
-    It is None for set losses, whose value is not a mean, and for items with several labels.
+    Of cross-entropy no logits that are the same for all items have a lower one. It is None for set
+    losses, whose value is not a mean, and for items with several labels.
     """
     dataset = sampled.training_set.dataset
     target = dataset.target
-    if target is None or target.ndim > 1 or type(loss) not in _MEANS:
+    if target is None or target.ndim > 1 or not loss.separable:
         return None
     share = np.ones(dataset.n_texts) if sampled.draw is None else sampled.draw.share
     weight = np.repeat(dataset.text_weight * share, np.diff(dataset.item_offsets))
     if sampled.weight is not None:
         weight = weight * sampled.weight
     of_class = np.bincount(target, weight, n_classes)
-    classes, total = torch.arange(len(of_class)), torch.from_numpy(of_class)
-    logits = torch.zeros(len(of_class), dtype=torch.float64, requires_grad=True)
-    search = torch.optim.LBFGS([logits], max_iter=100, line_search_fn="strong_wolfe")
-
-    def value() -> torch.Tensor:
-        search.zero_grad()
-        found: torch.Tensor = loss(logits.expand(len(classes), -1), classes, total)
-        found.backward()
-        return found
-
-    search.step(value)
-    return float(value().item())
+    weighted = of_class * (1.0 if loss.class_weight is None else loss.class_weight)
+    logits = np.log(np.maximum(weighted / weighted.sum(), np.finfo(np.float64).tiny))
+    same = torch.from_numpy(logits).expand(n_classes, -1)
+    return float(loss(same, torch.arange(n_classes), torch.from_numpy(of_class)))
 
 
 def _find_checkpoint(

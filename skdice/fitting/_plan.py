@@ -24,6 +24,8 @@ from .auto import TASK_RULES, Choice, EpochFacts, RowFacts
 
 _DEFAULT_K = 3.0
 _IGNORED = -100
+# Families that read the padding of a text, too: its scores depend on the texts in its batch.
+_READ_PADDING = ("convbert", "fnet", "funnel", "nystromformer", "yoso")
 # Where neither the model nor its tokenizer says how long a text may be.
 _DEFAULT_MAX_LENGTH = 512
 
@@ -110,6 +112,12 @@ def read_model(task: Task, settings: Settings) -> tuple[TextReader, Encoder]:
     model = os.fspath(settings.model)
     tokenizer = WordTokenizer(model)
     encoder = describe_encoder(model, sees_case=tokenizer.sees_case)
+    if encoder.family in _READ_PADDING:
+        raise ValueError(
+            f"The 'model' parameter of {task.owner} must not be of the families "
+            f"{', '.join(_READ_PADDING)}, whose scores of a text change with its padding. Got "
+            f"{model!r}, which is of the family {encoder.family!r}."
+        )
     frame = tokenizer.pair_frame if task.info.n_texts == 2 else tokenizer.frame
     limits = (encoder.n_positions, tokenizer.tokenizer.model_max_length)
     known = [n for n in limits if n and n < 10**9]
@@ -295,7 +303,7 @@ def choose_again(plan: Plan, problem: BaseException) -> Plan:
         f"{third.lr:.2g}. {problem}",
         stacklevel=5,
     )
-    return replace(plan, schedule=third, must_learn=False, choices=choices)
+    return replace(plan, schedule=third, is_second=True, choices=choices)
 
 
 def open_rates(encoder: Encoder, *, has_adapters: bool) -> tuple[float, float]:

@@ -24,7 +24,7 @@ FILES = _ALWAYS | {HEAD}
 _REFUSED = ("auto_map", "custom_pipelines", "transformers_weights", "fast_tokenizer_files")
 _PACKAGES = ("torch", "transformers", "scikit-learn")
 # What a net was trained and predicts with, and what else its batches go by.
-_OF_NET = ("precision", "predict_precision", "pads", "max_epochs", "lr")
+_OF_NET = ("precision", "predict_precision", "max_epochs", "lr")
 
 
 @dataclass(frozen=True)

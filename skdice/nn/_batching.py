@@ -50,8 +50,8 @@ class Batcher:
 
     A batch has about ``batch_size`` windows, but no more pieces, padding included, than so many
     windows of 512 have, unless it is a single window. ``batch_pieces`` is the number of pieces of a
-    batch of :meth:`by_length` in place of that. With ``pads`` False, all windows of a batch have
-    the same length. The ``device`` is the one that batches are made for; they lie on the CPU.
+    batch of :meth:`by_length` in place of that. The ``device`` is the one that batches are made
+    for; they lie on the CPU.
     """
 
     dataset: EncodedDataset
@@ -59,7 +59,6 @@ class Batcher:
     pad_id: int
     pads_left: bool
     batch_pieces: int | None = None
-    pads: bool = True
     device: str = "cpu"
 
     def __post_init__(self) -> None:
@@ -147,11 +146,9 @@ class Batcher:
         windows = self.longest_first(windows)
         while len(windows):
             longest = int(self.lengths[windows[0]])
-            part = windows[: min(n_windows, max(1, n_pieces // longest))]
-            if not self.pads:
-                part = part[self.lengths[part] == longest]
-            yield part
-            windows = windows[len(part) :]
+            n = min(n_windows, max(1, n_pieces // longest))
+            yield windows[:n]
+            windows = windows[n:]
 
 
 @dataclass(frozen=True)

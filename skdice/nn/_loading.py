@@ -8,8 +8,6 @@ from torch import Tensor, nn
 
 from .._pretrained import loading
 
-# Families that have no table of token types, and ask whether those of two pieces are the same.
-_COMPARE_TYPES = ("xlnet", "funnel")
 # What layers of DeBERTa read besides the states, and what is registered after them.
 _RELATIVE = ("rel_embeddings", "LayerNorm")
 
@@ -156,8 +154,9 @@ def takes_token_types(transformer: Any) -> bool:
     if "token_type_ids" not in inspect.signature(transformer.forward).parameters:
         return False
     n_types = getattr(transformer.config, "type_vocab_size", None)
-    if n_types is None:  # GPT-2 and XLM would look them up among the words.
-        return transformer.config.model_type in _COMPARE_TYPES
+    if n_types is None:
+        # XLNet compares those of two pieces. GPT-2 and XLM would look them up among the words.
+        return bool(transformer.config.model_type == "xlnet")
     return bool(n_types > 1)
 
 

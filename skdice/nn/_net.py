@@ -67,8 +67,8 @@ class TextNet(NeuralNet):
     ``fit`` and ``partial_fit`` take a :class:`StepSampler`, ``predict`` and :meth:`predict_logits`
     a :class:`Batcher`. Its parameters are those of the estimators and of skorch. ``module`` is a
     class, since a clone must not share weights; of the ``loss``, which is always computed in
-    float32, ``criterion_`` is a copy. ``pads`` says whether a batch may hold windows of several
-    lengths. ``best_epoch_`` is the epoch of the weights that :func:`train` has kept.
+    float32, ``criterion_`` is a copy. ``best_epoch_`` is the epoch of the weights that
+    :func:`train` has kept.
     """
 
     # While it is trained, the processes that do so together.
@@ -86,7 +86,6 @@ class TextNet(NeuralNet):
         clip_norm: float | None = 1.0,
         precision: str = "fp32",
         predict_precision: str = "fp32",
-        pads: bool = True,
         **kwargs: Any,
     ) -> None:
         self.loss = loss
@@ -96,7 +95,6 @@ class TextNet(NeuralNet):
         self.clip_norm = clip_norm
         self.precision = precision
         self.predict_precision = predict_precision
-        self.pads = pads
         # A clone passes them itself.
         fixed = {"optimizer": torch.optim.AdamW, "train_split": None, "verbose": 0}
         # What skorch's progress bar counts: a step is one batch.

@@ -59,9 +59,9 @@ def train(
     with ``patience``, so many epochs without improvement end the run and restore the best weights.
 
     If the net ``must_learn``, it is a NotLearningError if its last epoch has no lower loss than its
-    first steps, or than ``loss_of_constant``, the least loss of logits that are the same for all
-    items, as far as it is known. The first epoch tells less: with labels of which many are wrong,
-    the loss is at its lowest soon, and little lower.
+    first steps, or than ``loss_of_constant``, the loss of logits that are the same for all items,
+    where that is known. The first epoch tells less: with labels of which many are wrong, the loss
+    is at its lowest soon, and little lower.
 
     A ``checkpoint`` gets the state after every epoch, from the first process alone; ``state`` is
     what it had of a run that this one continues, bit for bit.

@@ -14,7 +14,6 @@ from ..losses import Loss, SpanLoss, check_loss_classes, is_over_positions
 from ..metrics import read_answers, score_rows
 from ..text import (
     Candidates,
-    EncodedDataset,
     EncodedQuestions,
     SpanDecoder,
     TextReader,
@@ -212,18 +211,6 @@ class Answering(Task):
         threshold = float(tune_thresholds(finite, score, is_multilabel=False))
         goal.warn_if_missed(score(threshold))
         return replace(self, null_threshold=threshold)
-
-    def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
-        # The first position of a window stands for "no answer".
-        first = dataset.items.offsets[:-1]
-        none, logits = logits[first].sum(1), logits.copy()
-        logits[first] = -np.inf
-        best = np.maximum.reduceat(logits, first).sum(1)
-        answers: np.ndarray = (best > none - self.null_threshold).any(keepdims=True)
-        return answers
-
-    def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
-        return None if found.any() else "answered no question"
 
     def with_null_threshold(self, threshold: float) -> Self:
         """Return the task with another threshold of "no answer"."""

@@ -271,16 +271,6 @@ class Classifying(Task):
             goal.warn_if_missed(float(values(cut).min()))
         return replace(self, cut=cut)
 
-    def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
-        logits = logits - ((0.0, self.cut) if self.is_binary else self.cut)
-        return logits.max(0) > 0 if self.is_multilabel else super().found(logits, dataset)
-
-    def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
-        # A label of no training row is not expected.
-        is_searched = target.any(0) if self.is_multilabel else True
-        never = self.classes[~found & is_searched].tolist()
-        return f"never predicted {list_some(never)}" if never else None
-
     def label(
         self, rows: Sequence[Any], reader: TextReader, logits: Logits
     ) -> list[tuple[ClassLabels, np.ndarray]]:

@@ -321,15 +321,6 @@ class Tagging(WordTask):
             best = max(biases, key=lambda bias: metric(tag(bias)))
         return replace(self, bias=best, threshold=0.0)
 
-    def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
-        return super().found(self.decoder.shifted(logits), dataset)
-
-    def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
-        only = self.classes[found].tolist()
-        if self.scheme is not None:
-            return "found no entity" if only == ["O"] else None
-        return None if len(only) > 1 else f"gave all words the tag {only[0]!r}"
-
     def label(
         self, rows: Sequence[Sequence[str]], reader: TextReader, logits: Logits
     ) -> list[tuple[list[list[str]], np.ndarray]]:

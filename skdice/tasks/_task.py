@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from .._inputs import check_sample_weight
 from ..losses import Loss
@@ -154,16 +153,6 @@ class TrainingSet:
         dataset = self.dataset
         has_window = np.bincount(dataset.text, minlength=dataset.n_texts) > 0
         return np.bincount(self.group[has_window], minlength=int(self.group.max(initial=0)) + 1)
-
-    @property
-    def in_turn(self) -> np.ndarray:
-        """The texts with items, one of each group after the other: the first ones are of all."""
-        texts = np.flatnonzero(np.diff(self.dataset.item_offsets))
-        if self.group is None:
-            return texts
-        group = self.group[texts]
-        turn = pd.Series(group).groupby(group).cumcount()
-        return texts[np.lexsort((group, turn))]
 
 
 def positives_first(dataset: EncodedDataset, is_positive: np.ndarray) -> np.ndarray:
@@ -324,14 +313,6 @@ class Task(ABC):
     def is_tuned(self) -> bool:
         """Whether there is a decision to tune, and it was asked for."""
         return self.tuning is not None
-
-    def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
-        """Return a bool for each class: whether it is predicted for some of the texts."""
-        return np.bincount(logits.argmax(1), minlength=logits.shape[1]) > 0
-
-    @abstractmethod
-    def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
-        """Name the classes that are never predicted, in a few words, or return None."""
 
     def label(
         self, rows: Sequence[Any], reader: TextReader, logits: Logits

@@ -29,10 +29,7 @@ from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from .test_span import easy_questions
 
 FAST = {"max_epochs": 1, "random_state": 0, "verbose": 0}
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:This fit"),
-    pytest.mark.filterwarnings("ignore:A column-vector y was passed"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:A column-vector y was passed")
 
 
 def chunked(rows):
