@@ -167,8 +167,8 @@ def train_member(
     """
     task, settings, reader = plan.task, plan.settings, plan.reader
     dataset, error = plan.sampled.training_set.dataset, None
-    ranks = ranks_of(settings)
-    is_shown = bool(settings.verbose and ranks.is_first)
+    ranks = current_ranks(settings.device)
+    is_shown = bool(settings.verbose and ranks.index == 0)
     callbacks = list(settings.callbacks or [])
     if is_shown:
         text = plan.description
@@ -228,7 +228,8 @@ def train_member(
         except BaseException as caught:
             error = caught
         finally:
-            net.module_.merge_adapters()
+            if settings.peft_config is not None:
+                net.module_.merge_adapters()
     return net, error
 
 
@@ -314,15 +315,10 @@ def begin_pairs(
     if initial is None:
         return None
     first = torch.tensor([initial.similarities.share, initial.best_f1], dtype=torch.float64)
-    ranks_of(settings).copy_first([first])
+    current_ranks(settings.device).copy_first([first])
     share, best_f1 = first.tolist()
     similarities = initial.similarities._replace(share=share)
     return replace(initial, similarities=similarities, best_f1=best_f1)
-
-
-def ranks_of(settings: Settings) -> Ranks:
-    """Return the processes that train together."""
-    return current_ranks(resolve_device(settings.device))
 
 
 def make_batcher(dataset: EncodedDataset, reader: TextReader, n_windows: int) -> Batcher:
@@ -343,7 +339,7 @@ def make_sampler(
         make_batcher(training_set.dataset, reader, settings.batch_size * n_windows),
         settings.batch_size * settings.accumulate,
         rng,
-        ranks_of(settings),
+        current_ranks(settings.device),
         windows_per_text=n_windows,
         draw=sampled.draw,
         weight=sampled.weight,

@@ -13,12 +13,19 @@ from sklearn.base import clone
 
 from .._inputs import list_some
 from ..losses import Loss, log_class_weight, make_loss
-from ..nn import Encoder, describe_encoder, resolve_device, resolve_precision, works_on
+from ..nn import (
+    Encoder,
+    current_ranks,
+    describe_encoder,
+    resolve_device,
+    resolve_precision,
+    works_on,
+)
 from ..tasks import ClassifyingPairs, Rows, Task, TrainingSet
 from ..text import TextReader, WordTokenizer
 from . import auto
 from ._initial_weights import InitialWeights
-from ._network import Plan, Schedule, begin_pairs, make_sampler, ranks_of, sample
+from ._network import Plan, Schedule, begin_pairs, make_sampler, sample
 from ._settings import Settings, loss_values
 from .auto import TASK_RULES, Choice, EpochFacts, RowFacts
 
@@ -142,7 +149,7 @@ def shared_seed(settings: Settings) -> int:
     else:
         drawn = int(state)
     seed = torch.tensor(drawn)
-    ranks_of(settings).copy_first([seed])
+    current_ranks(settings.device).copy_first([seed])
     return int(seed)
 
 
@@ -200,7 +207,7 @@ def choose(prepared: Prepared, kind: str) -> Plan:
     cuda_graphs = False
     if works_on(device):
         choices["cuda_graphs"] = auto.choose_cuda_graphs(
-            n_processes=ranks_of(settings).count,
+            n_processes=current_ranks(settings.device).count,
             accumulate=settings.accumulate,
             has_callbacks=bool(settings.callbacks),
             precision=precision,
@@ -293,11 +300,11 @@ def _choose_schedule(
 def choose_again(plan: Plan, problem: BaseException) -> Plan:
     """Return the plan with a third of an open rate, with which a fit learned nothing."""
     choices, schedule = dict(plan.choices), plan.schedule
-    choices["lr"] = auto.choose_lr_again(schedule.lr, problem)
+    choices["lr"], of_head = auto.choose_rates_again(schedule.lr, schedule.head_lr, problem)
     third = replace(schedule, lr=choices["lr"].value)
     if plan.settings.head_lr is None:
-        choices["head_lr"] = auto.choose_head_lr_again(schedule.head_lr)
-        third = replace(third, head_lr=choices["head_lr"].value)
+        choices["head_lr"] = of_head
+        third = replace(third, head_lr=of_head.value)
     warnings.warn(
         f"With the learning rate {schedule.lr:g} the fit learned nothing, so it started again with "
         f"{third.lr:.2g}. {problem}",

@@ -359,16 +359,11 @@ def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
     return is_open and max_epochs >= constant("judged_epochs") and not begins_trained
 
 
-def choose_lr_again(lr: float, problem: BaseException) -> Choice:
-    """Take a third of an open rate with which a fit learned nothing."""
+def choose_rates_again(lr: float, head_lr: float, problem: BaseException) -> tuple[Choice, Choice]:
+    """Take a third of the open rates with which a fit learned nothing."""
     why = f"With {lr:g} the fit learned nothing, so it started again with a third. {problem}"
-    return Choice(lr / constant("again"), why)
-
-
-def choose_head_lr_again(head_lr: float) -> Choice:
-    """Take a third of an open rate of the head, too."""
-    third = head_lr / constant("again")
-    return Choice(third, "It is a third of the rate of the first try, as lr is.")
+    of_head = "It is a third of the rate of the first try, as lr is."
+    return Choice(lr / constant("again"), why), Choice(head_lr / constant("again"), of_head)
 
 
 def choose_similarities(facts: PairFacts) -> Choice:

@@ -1,15 +1,15 @@
 """Networks, batches and the training loop; knows no estimator."""
 
-from ._adapters import (
+from ._batching import Batch, Batcher, Draw, StepSampler, to_device
+from ._chain import TagChain
+from ._loading import (
+    Encoder,
     changed,
     check_peft_config,
+    describe_encoder,
     fields_of,
     make_config,
 )
-from ._batching import Batch, Batcher, Draw, StepSampler, to_device
-from ._callbacks import FitProgress, check_callbacks, digests_of_trainers, named_callbacks
-from ._chain import TagChain
-from ._loading import Encoder, describe_encoder
 from ._modules import (
     HEAD,
     TRANSFORMER,
@@ -38,4 +38,11 @@ from ._runtime import (
     seeded,
     works_on,
 )
-from ._train import NotLearningError, train
+from ._train import (
+    FitProgress,
+    NotLearningError,
+    check_callbacks,
+    digests_of_trainers,
+    named_callbacks,
+    train,
+)

@@ -8,9 +8,14 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from ..text import Frame
-from ._adapters import add_adapters
 from ._batching import Batch
-from ._loading import freeze, load_transformer, replace_token_types, takes_token_types
+from ._loading import (
+    add_adapters,
+    freeze,
+    load_transformer,
+    replace_token_types,
+    takes_token_types,
+)
 from ._speedups import is_fused
 
 # The weights beside the encoder, where transformers has no class for them.

@@ -130,22 +130,6 @@ def denormals_flushed() -> Iterator[None]:
         torch.set_flush_denormal(was_flushing)
 
 
-class LostProcessError(RuntimeError):
-    """Another process of the job ended, or did not answer for long."""
-
-
-@contextmanager
-def _answered() -> Iterator[None]:
-    """Raise a LostProcessError if the other processes do not answer inside the block."""
-    try:
-        yield
-    except RuntimeError as error:
-        raise LostProcessError(
-            "Another process of this job ended or does not answer; what it says is in its own "
-            "output. Start the job again."
-        ) from error
-
-
 @dataclass(frozen=True)
 class Ranks:
     """The processes that train one network together; ``device`` is where what is sent has to be."""
@@ -153,15 +137,6 @@ class Ranks:
     index: int = 0
     count: int = 1
     device: str = "cpu"
-
-    @property
-    def is_first(self) -> bool:
-        """Whether this process is the one that writes."""
-        return self.index == 0
-
-    def own(self, items: np.ndarray) -> np.ndarray:
-        """Return the items that are this process's to do: dealt out, one to each in turn."""
-        return items[self.index :: self.count]
 
     def seed(self, seed: int) -> int:
         """Return a seed that is another one in every process."""
@@ -190,8 +165,7 @@ class Ranks:
         if self.count == 1:
             return [value]
         values = [None] * self.count
-        with _answered():
-            torch.distributed.all_gather_object(values, value)
+        torch.distributed.all_gather_object(values, value)
         return values
 
     def join(self, rows: Tensor) -> Tensor:
@@ -217,8 +191,7 @@ class Ranks:
             by_type.setdefault(tensor.dtype, []).append(tensor.detach())
         for group in by_type.values():
             flat = torch.cat([tensor.flatten() for tensor in group]).to(self.device)
-            with _answered():
-                collective(flat)
+            collective(flat)
             parts = flat.split([tensor.numel() for tensor in group])
             torch._foreach_copy_(group, [part.view(t.shape) for t, part in zip(group, parts)])
 
@@ -236,6 +209,7 @@ def current_ranks(device: str) -> Ranks:
     index, count = _job()
     if count == 1:
         return ALONE
+    device = resolve_device(device) if device == "auto" else device
     where = torch.device(device)
     if where.type == "cuda" and where.index is not None:
         raise ValueError(
