@@ -203,12 +203,19 @@ def _compare_losses(
 
     Folds whose training rows no network can learn from are left out for both.
     """
-    problems = _problems_of_folds(task, rows, splits)
-    used = [split for i, split in enumerate(splits, 1) if i not in problems]
+    used, problems = [], []
+    for i, (train, test) in enumerate(splits, 1):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                task.check_learnable(rows.take(train), _CV_LOSSES[0])
+            used.append((train, test))
+        except ValueError as error:
+            problems.append(f"Fold {i} is left out of both: {error}")
     if not used:
         raise ValueError(
             f"loss='cv' compares losses in {len(splits)} folds, and none has training rows that a "
-            f"network can learn from. Fold 1: {problems[1]}"
+            f"network can learn from. {problems[0]}"
         )
     means, metric = {}, ""
     for name in _CV_LOSSES:
@@ -221,22 +228,8 @@ def _compare_losses(
         means[name] = float(np.average(scores, weights=weights))
     best = max(means, key=lambda name: means[name])
     shown = " and ".join(f"{mean:.3f} with {name}" for name, mean in means.items())
-    why = [f"The mean {metric} of {count_of(len(used), 'fold')} of the training rows is {shown}."]
-    why += [f"Fold {i} is left out of both: {problem}" for i, problem in problems.items()]
-    return Choice(best, " ".join(why))
-
-
-def _problems_of_folds(task: Task, rows: Rows, splits: Splits) -> dict[int, str]:
-    """Return why the training rows of some folds cannot be learned from, by number from 1."""
-    problems = {}
-    for i, (train, _) in enumerate(splits, 1):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
-                task.check_learnable(rows.take(train), _CV_LOSSES[0])
-        except ValueError as error:
-            problems[i] = str(error)
-    return problems
+    why = f"The mean {metric} of {count_of(len(used), 'fold')} of the training rows is {shown}."
+    return Choice(best, " ".join([why, *problems]))
 
 
 def split_folds(

@@ -166,7 +166,8 @@ def train_member(
     The seed is that of torch; the generator draws the order of the texts.
     """
     task, settings, reader = plan.task, plan.settings, plan.reader
-    dataset, error = plan.sampled.training_set.dataset, None
+    dataset = plan.sampled.training_set.dataset
+    error: BaseException | None = None
     ranks = current_ranks(settings.device)
     is_shown = bool(settings.verbose and ranks.index == 0)
     callbacks = list(settings.callbacks or [])

@@ -206,14 +206,12 @@ def choose(prepared: Prepared, kind: str) -> Plan:
 
     cuda_graphs = False
     if works_on(device):
+        is_alone = current_ranks(settings.device).count == settings.accumulate == 1
+        is_fixed = task.head.match_size is None and not reader.tokenizer.pads_left
+        is_ours = type(loss).__module__.startswith("skdice.") and loss.additive
         choices["cuda_graphs"] = auto.choose_cuda_graphs(
-            n_processes=current_ranks(settings.device).count,
-            accumulate=settings.accumulate,
-            has_callbacks=bool(settings.callbacks),
-            precision=precision,
-            pads_left=reader.tokenizer.pads_left,
-            has_matches=task.head.match_size is not None,
-            has_own_loss=type(loss).__module__.startswith("skdice.") and loss.additive,
+            shows_parts=not is_alone or bool(settings.callbacks) or precision == "fp16",
+            is_fixed=is_fixed and is_ours,
         )
         cuda_graphs = choices["cuda_graphs"].value
 

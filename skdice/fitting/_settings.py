@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass, fields
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import torch
 from sklearn.base import clone
 
 from .._inputs import list_some
@@ -44,17 +43,6 @@ def _check_class_weight(owner: str, name: str, value: Any) -> None:
 def _check_warmup(owner: str, name: str, value: Any) -> None:
     is_count = isinstance(value, int | np.integer)
     check_number(owner, name, value, low=0, high=np.inf if is_count else 1, integer=is_count)
-
-
-def _check_device(owner: str, name: str, value: Any) -> None:
-    try:
-        if value != "auto":
-            torch.device(value)
-    except (RuntimeError, TypeError) as error:
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be 'auto' or a torch device, such as 'cpu' or "
-            f"'cuda:0'. Got {value!r} instead."
-        ) from error
 
 
 def _check_random_state(owner: str, name: str, value: Any) -> None:
@@ -279,9 +267,9 @@ class Settings:
     precision: Annotated[Literal["auto", "fp32", "bf16", "fp16"], option(_PRECISION, rare=True)] = (
         "auto"
     )
-    device: Annotated[
-        str, Parameter("str", _DEVICE, _check_device, counts="never", on_card=False, rare=True)
-    ] = "auto"
+    device: Annotated[str, Parameter("str", _DEVICE, counts="never", on_card=False, rare=True)] = (
+        "auto"
+    )
     runtime: Annotated[
         Runtime, option(_RUNTIME, counts="in predictions", on_card=False, rare=True)
     ] = "torch"

@@ -37,9 +37,13 @@ def resolve_device(device: str) -> str:
     has_mps = torch.backends.mps.is_available()
     if device == "auto":
         return "cuda" if n_cuda else "mps" if has_mps else "cpu"
-    asked = torch.device(device)
     gpus = [*(f"cuda:{i}" for i in range(n_cuda)), *["mps:0"] * has_mps]
-    if asked.type in ("cuda", "mps") and f"{asked.type}:{asked.index or 0}" not in gpus:
+    try:
+        asked = torch.device(device)
+        is_there = asked.type not in ("cuda", "mps") or f"{asked.type}:{asked.index or 0}" in gpus
+    except (RuntimeError, TypeError):  # It is no device of torch.
+        is_there = False
+    if not is_there:
         allowed = ", ".join(map(repr, ["auto", "cpu", *gpus]))
         raise ValueError(
             f"The 'device' parameter must be one of {{{allowed}}}, which is what torch "

@@ -15,9 +15,7 @@ from skorch.callbacks import (
     InputShapeSetter,
     LoadInitState,
     LRScheduler,
-    PassthroughScoring,
     TrainEndCheckpoint,
-    WandbLogger,
 )
 from skorch.history import History
 from skorch.utils import noop
@@ -233,16 +231,6 @@ def _objection(callback: Callback, validates: bool) -> str | None:
     for kind, reason in _REFUSED.items():
         if isinstance(callback, kind):
             return f": {reason}"
-    if isinstance(callback, WandbLogger) and callback.save_model:
-        return (
-            " with save_model=True, which looks for a validation loss: use save_model=False, and "
-            "save_pretrained after the fit"
-        )
-    if isinstance(callback, PassthroughScoring) and not callback.on_train:
-        return (
-            " with on_train=False, as the batches that a fit records are those of training: use "
-            "on_train=True"
-        )
     monitor = getattr(callback, "monitor", None)
     needs_rows = monitor in ("valid_score", "valid_score_best") and not validates
     if needs_rows or monitor in ("valid_loss", "valid_loss_best"):

@@ -462,7 +462,7 @@ class TestLossOutOfFold:
         texts = DiceTextClassifier(tiny_models("bert"), loss="cv", **FAST)
         y = np.repeat(["a", "b"], 8)
         with pytest.raises(
-            ValueError, match=r"none has training rows.* Fold 1: .*got one class, 'a'"
+            ValueError, match=r"none has training rows.* Fold 1 is .*: .*got one class, 'a'"
         ):
             texts.fit(easy_texts(16)[0], y, groups=y)
 

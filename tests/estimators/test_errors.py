@@ -101,7 +101,7 @@ SHARED = [
     ({"validation_fraction": 1.0}, ["(0, 1)", "1.0"]),
     ({"patience": 2}, ["patience=2 needs rows to validate on"]),
     ({"precision": "fp8"}, ["'bf16'", "'fp8'"]),
-    ({"device": "gpu"}, ["{cls}", "'auto'", "'gpu'"]),
+    ({"device": "gpu"}, ["'device'", "'auto'", "'gpu'"]),
     ({"device": "cuda:99"}, ["'device'", "'auto'", "'cpu'", "'cuda:99'"]),
     ({"random_state": "x"}, ["{cls}", "'x'"]),
     ({"n_members": 0}, ["[1, inf)", "0"]),
