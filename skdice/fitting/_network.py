@@ -267,8 +267,6 @@ def make_net(
     """Return a network that is not initialised yet."""
     module: dict[str, Any] = {}
     head = task.head
-    if head.n_token_types is not None:
-        module["module__n_token_types"] = head.n_token_types
     if head.compares_texts(reader):
         tokenizer = reader.tokenizer
         frames = Frames(tokenizer.frame, tokenizer.pair_frame, tokenizer.pad_id)
@@ -282,6 +280,7 @@ def make_net(
         module__n_classes=head.n_outputs,
         module__n_frozen_layers=settings.n_frozen_layers,
         module__peft_config=settings.peft_config,
+        module__n_token_types=head.n_token_types,
         **module,
         lr=schedule.lr,
         head_lr=schedule.head_lr,
@@ -311,7 +310,8 @@ def begin_pairs(
     )
     with seeded(seed, net.device), denormals_flushed(), quiet_transformers():
         net.initialize()
-        batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size)
+        windows, tokenizer = task.windows(rows.X, reader)[0], reader.tokenizer
+        batcher = Batcher(windows, settings.batch_size, tokenizer.pad_id, tokenizer.pads_left)
         initial = regress_pairs(net, batcher, task, rows)
     if initial is None:
         return None
@@ -320,11 +320,6 @@ def begin_pairs(
     share, best_f1 = first.tolist()
     similarities = initial.similarities._replace(share=share)
     return replace(initial, similarities=similarities, best_f1=best_f1)
-
-
-def make_batcher(dataset: EncodedDataset, reader: TextReader, n_windows: int) -> Batcher:
-    """Return what makes batches of about so many windows."""
-    return Batcher(dataset, n_windows, reader.tokenizer.pad_id, reader.tokenizer.pads_left)
 
 
 def make_sampler(
@@ -336,8 +331,9 @@ def make_sampler(
 ) -> StepSampler:
     """Return the sampler of the steps of an epoch."""
     training_set, n_windows = sampled.training_set, sampled.training_set.windows_per_text
+    size, tokenizer = settings.batch_size * n_windows, reader.tokenizer
     return StepSampler(
-        make_batcher(training_set.dataset, reader, settings.batch_size * n_windows),
+        Batcher(training_set.dataset, size, tokenizer.pad_id, tokenizer.pads_left),
         settings.batch_size * settings.accumulate,
         rng,
         current_ranks(settings.device),
@@ -356,9 +352,9 @@ def logits_of(
     def logits(dataset: EncodedDataset) -> np.ndarray:
         if dataset.n_items == 0:
             return np.empty((0, net.module_.n_outputs), dtype=np.float32)
-        network = None
-        n_windows = settings.batch_size * task.head.windows_per_text
-        batcher = make_batcher(dataset, reader, n_windows)
+        network, head, tokenizer = None, task.head, reader.tokenizer
+        n_windows = settings.batch_size * head.windows_per_text
+        batcher = Batcher(dataset, n_windows, tokenizer.pad_id, tokenizer.pads_left)
         if runtime != "torch":
             network = onnx_network(
                 net.module_, runtime, reader.max_length, verbose=bool(settings.verbose)
@@ -368,10 +364,9 @@ def logits_of(
             found = net.predict_logits(batcher, network, verbose=bool(settings.verbose))
         if dataset.offset is not None:
             found += dataset.offset
-        transitions = task.head.transitions
-        if transitions is None:
+        if head.transitions is None:
             return found
-        return TagChain(transitions, dataset.item_offsets).predict(found)
+        return TagChain(head.transitions, dataset.item_offsets).predict(found)
 
     return logits
 

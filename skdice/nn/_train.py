@@ -4,6 +4,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
@@ -125,19 +126,15 @@ def train(
         net.best_epoch_ = finished if stopping is None else stopping.best_epoch_
 
 
+@dataclass(eq=False, repr=False)
 class _Run(Callback):
     """What a run needs to be judged, and to go on from where it was: how far, the history says."""
 
-    def __init__(
-        self,
-        scoring: EpochScoring | None,
-        stopping: EarlyStopping | None,
-        checkpoint: Checkpoint | None,
-        state: State | None,
-    ) -> None:
-        self.scoring, self.stopping, self.checkpoint = scoring, stopping, checkpoint
-        self.state = state
-        self.first_losses: list[Tensor] = []
+    scoring: EpochScoring | None
+    stopping: EarlyStopping | None
+    checkpoint: Checkpoint | None
+    state: State | None
+    first_losses: list[Tensor] = field(default_factory=list)
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         if self.state is None or self.checkpoint is None:
@@ -196,11 +193,11 @@ class _Run(Callback):
         return state
 
 
+@dataclass(eq=False, repr=False)
 class _EndOfEpoch(Callback):
     """Has the processes agree whether an epoch is the last one, and keeps the state after it."""
 
-    def __init__(self, run: _Run) -> None:
-        self.run = run
+    run: _Run
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         net.is_stopped_ = any(net.ranks_.gather(net.is_stopped_))
@@ -277,6 +274,7 @@ def digests_of_trainers(callbacks: Any) -> list[str]:
     return digests
 
 
+@dataclass(eq=False, repr=False)
 class FitProgress(Callback):
     """Show epoch, loss and task metric on the standard error stream.
 
@@ -284,9 +282,8 @@ class FitProgress(Callback):
     which keep it when they are exported) it is a line an epoch.
     """
 
-    def __init__(self, description: str, metric: str) -> None:
-        self.description = description
-        self.metric = metric
+    description: str
+    metric: str
 
     def on_train_begin(self, net: Any, X: Any = None, **kwargs: Any) -> None:
         self.bar_ = tqdm(
