@@ -1,7 +1,6 @@
 """One digest of all that a fit depends on, the same in every process."""
 
 import dataclasses
-import hashlib
 import os
 import pickle
 from collections.abc import Mapping, Set
@@ -12,6 +11,7 @@ from typing import Any
 import joblib
 import numpy as np
 
+from ._files import sha256
 from ._parameters import relevant_parameters
 
 # Hexadecimal digits of a digest.
@@ -47,8 +47,7 @@ def base_model_digest(model: str | os.PathLike[str]) -> str:
     files = {}
     for path in place.iterdir():
         if path.is_file() and path.name[0] != "." and path.suffix not in _NOT_LOADED:
-            with path.open("rb") as file:
-                files[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+            files[path.name] = sha256(path)
     return digest(files)
 
 

@@ -1,5 +1,6 @@
 """Directories and files that take the place of others as a whole, or not at all."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -18,6 +19,12 @@ except ImportError:  # Windows
 T = TypeVar("T")
 # How a file ends that is not complete yet.
 UNFINISHED = ".unfinished"
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of the bytes of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def as_path(directory: str | os.PathLike[str], name: str = "directory") -> Path:

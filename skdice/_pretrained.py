@@ -4,7 +4,6 @@ The files of a local model may ask for no code and no files of elsewhere.
 """
 
 import functools
-import hashlib
 import json
 import os
 import threading
@@ -13,6 +12,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from ._files import sha256
 
 CONFIG = "config.json"
 TOKENIZER = "tokenizer.json"
@@ -98,8 +99,7 @@ def _entries(content: Any) -> Iterator[tuple[str, Any]]:
 
 @functools.lru_cache  # once in a process: it reads 90 MB
 def _check_offline_weights(path: Path) -> None:
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256(path)
     if found != _OFFLINE_SHA256:
         raise ValueError(
             f"The weights of the package {_OFFLINE_PACKAGE} are not those of all-MiniLM-L6-v2: "

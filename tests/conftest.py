@@ -57,7 +57,7 @@ def traced_once():
     trace = _onnx.trace
 
     def trace_once(graph, *args):
-        key = digest([graph.state_dict(), tuple(graph.outputs)])
+        key = digest(graph.state_dict())
         if key not in programs:
             programs[key] = trace(graph, *args)
         return programs[key]

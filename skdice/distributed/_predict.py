@@ -1,6 +1,5 @@
 """Prediction over a partitioned Parquet corpus, in this process or on a cluster of dask."""
 
-import hashlib
 import os
 import pickle
 import threading
@@ -19,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
 from .._digest import digest
-from .._files import UNFINISHED, as_path, replacing_file
+from .._files import UNFINISHED, as_path, replacing_file, sha256
 from .._pipeline import final_step
 from ..estimators import TextEstimator, load_pretrained
 
@@ -97,15 +96,13 @@ def predict_parquet(
     TypeError, ValueError, NotFittedError
         If the estimator is not fitted or not of this library; if there is no source; if a part
         cannot be read, lacks a column or has a row that the estimator does not take; or if the
-        destination has Parquet files that were not made by this estimator from this source.
+        destination has other files than predictions of this estimator for these columns of the
+        source as it is now (a digest in each file tells).
 
     Notes
     -----
     dask gives the part of a lost worker to another one, and raises KilledWorker if a part takes
     down one worker after another. Each process predicts one part at a time, with all its threads.
-
-    Each output file has a digest in its metadata, of the estimator, the names of the columns and
-    the source file. If one of them has changed, the next call raises an error.
 
     Examples
     --------
@@ -172,19 +169,23 @@ def _parquet_files(directory: Path) -> list[str]:
 def _make_job(
     estimator: BaseEstimator, source: Path, destination: Path, columns: Any, keep: Any, output: Any
 ) -> Job:
-    inner, outer = _inside(estimator), final_step(estimator)[1]
+    inner = final_step(estimator)[1]
+    inner = final_step(getattr(inner, "best_estimator_", inner))[1]
+    if not isinstance(inner, TextEstimator):
+        raise TypeError(
+            f"estimator must be a fitted estimator of skdice, a search or Pipeline with one, or a "
+            f"directory of save_pretrained; got {estimator!r}."
+        )
     check_is_fitted(estimator)
-    threshold = getattr(getattr(outer, "best_estimator_", outer), "best_threshold_", None)
     columns, keep = ((x,) if isinstance(x, str) else tuple(x) for x in (columns, keep))
     for names in (columns, (*keep, output)):
         if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
             raise ValueError(f"Columns must be names, each of them once; got {list(names)!r}.")
-    task = inner.task
-    wanted = task.info.columns
+    task, wanted = inner.task, inner.task.info.columns
     if len(columns) != len(wanted):
-        what = f"{len(wanted)} ({', '.join(wanted)})"
         raise ValueError(
-            f"columns of {type(inner).__name__} must be {what}; got {list(columns)!r}."
+            f"columns of {type(inner).__name__} must be {len(wanted)} ({', '.join(wanted)}); got "
+            f"{list(columns)!r}."
         )
     if task.info.predicts == "tags":
         kind = pa.list_(pa.string())
@@ -194,22 +195,8 @@ def _make_job(
         classes = pa.array(estimator.classes_.tolist()).type
         kind = pa.list_(pa.int8()) if task.is_multilabel else classes
     weights = inner.net_.module_.state_dict()
-    made_by = [task, weights, inner.max_length_, inner.runtime, threshold, columns, keep, output]
+    made_by = [task, weights, inner.max_length_, inner.runtime, columns, keep, output]
     return Job(source, destination, columns, keep, pa.field(output, kind), digest(made_by))
-
-
-def _inside(estimator: BaseEstimator) -> Any:
-    """Return the estimator of this library inside pipelines and meta-estimators."""
-    inner = final_step(estimator)[1]
-    for name in ("best_estimator_", "estimator_", "estimator"):
-        if not isinstance(inner, TextEstimator):
-            inner = final_step(getattr(inner, name, inner))[1]
-    if not isinstance(inner, TextEstimator):
-        raise TypeError(
-            f"estimator must be a fitted estimator of skdice, a search or Pipeline with one, or a "
-            f"directory of save_pretrained; got {estimator!r}."
-        )
-    return inner
 
 
 def _read_metadata(path: Path) -> pq.FileMetaData:
@@ -230,8 +217,7 @@ def _count_rows(name: str, job: Job) -> int:
 
 
 def _made_of(name: str, job: Job) -> bytes:
-    with open(job.source / name, "rb") as file:
-        return digest([job.fingerprint, hashlib.file_digest(file, "sha256").hexdigest()]).encode()
+    return digest([job.fingerprint, sha256(job.source / name)]).encode()
 
 
 def _is_finished(name: str, job: Job) -> bool:
@@ -250,36 +236,27 @@ def _is_finished(name: str, job: Job) -> bool:
 def _predict_part(name: str, estimator: BaseEstimator, job: Job) -> tuple[str, float]:
     """Write the predictions of a part in flat memory; return its name and the seconds."""
     start, path = time.perf_counter(), job.destination / name
-    # A worker may have written the part and been lost before it could say so.
-    if not _is_finished(name, job):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = pq.ParquetFile(job.source / name, buffer_size=_BUFFER_BYTES)
-        with file, replacing_file(path) as new:
-            fields = [*map(file.schema_arrow.field, job.keep), job.output]
-            schema = pa.schema(fields, {_MADE_OF: _made_of(name, job)})
-            with pq.ParquetWriter(new, schema) as writer:
-                for batch in _predicted(file, name, estimator, job):
-                    writer.write_batch(pa.record_batch(batch, schema=schema))
-    return name, time.perf_counter() - start
-
-
-def _predicted(
-    file: pq.ParquetFile, name: str, estimator: BaseEstimator, job: Job
-) -> Generator[list[pa.Array], None, None]:
-    """Yield the columns of the output, some rows at a time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = pq.ParquetFile(job.source / name, buffer_size=_BUFFER_BYTES)
+    fields = [*map(file.schema_arrow.field, job.keep), job.output]
+    schema = pa.schema(fields, {_MADE_OF: _made_of(name, job)})
     first_row, used = 0, list(dict.fromkeys((*job.columns, *job.keep)))
-    for batch in file.iter_batches(_CHUNK_ROWS, columns=used):
-        try:
-            columns = [batch[column].to_pylist() for column in job.columns]
-            predicted = estimator.predict(columns[0] if len(columns) == 1 else [*zip(*columns)])
-        except (TypeError, ValueError) as error:  # Parquet does not check that text is UTF-8.
-            raise ValueError(
-                f"Part {name!r}, rows {first_row} to {first_row + len(batch) - 1}, of which row 0 "
-                f"of X is the first: {error}"
-            ) from error
-        kept = [batch[column] for column in job.keep]
-        yield [*kept, pa.array(predicted.tolist(), type=job.output.type)]
-        first_row += len(batch)
+    with file, replacing_file(path) as new, pq.ParquetWriter(new, schema) as writer:
+        for batch in file.iter_batches(_CHUNK_ROWS, columns=used):
+            try:
+                columns = [batch[column].to_pylist() for column in job.columns]
+                rows = columns[0] if len(columns) == 1 else [*zip(*columns)]
+                predicted = estimator.predict(rows).tolist()
+            except (TypeError, ValueError) as error:  # Parquet does not check that text is UTF-8.
+                raise ValueError(
+                    f"Part {name!r}, rows {first_row} to {first_row + len(batch) - 1}, of which "
+                    f"row 0 of X is the first: {error}"
+                ) from error
+            kept = [batch[column] for column in job.keep]
+            output = pa.array(predicted, type=job.output.type)
+            writer.write_batch(pa.record_batch([*kept, output], schema=schema))
+            first_row += len(batch)
+    return name, time.perf_counter() - start
 
 
 def _predict_on_cluster(

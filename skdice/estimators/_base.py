@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import NotFittedError
 
 from .._inputs import check_rows, check_sample_weight, describe, list_some
 from .._parameters import check_option
@@ -20,7 +19,6 @@ from ..fitting import (
     out_of_fold_scores,
     settings_of,
 )
-from ..io import Fitted
 from ..losses import Loss
 from ..nn import RUNTIMES, Runtime, TextNet, check_callbacks, resolve_device
 from ..tasks import Logits, Rows, Task, TeacherLabels, read_fit_rows
@@ -99,14 +97,6 @@ class TextEstimator(SavedEstimator, Generic[T]):
     def _asked(self) -> T:
         """Return the task as the parameters ask for it."""
         raise NotImplementedError
-
-    @property
-    def fitted(self) -> Fitted:
-        """What fit has learned."""
-        if self._fitted is None:
-            name = type(self).__name__
-            raise NotFittedError(f"This {name} instance is not fitted yet. Call fit, or load one.")
-        return self._fitted
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted is not None

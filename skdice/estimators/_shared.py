@@ -3,11 +3,7 @@
 from typing import Any, Self
 
 from ..fitting import Settings
-from ..nn import changed, fields_of, named_callbacks
 from ._sklearn import BaseEstimator
-
-_ADAPTERS = "peft_config__"
-_OF_CALLBACKS = "callbacks__"
 
 CONTAINERS = """\
     X and y may be lists, arrays, columns and tables of pandas, or anything that has ``to_list``,
@@ -38,32 +34,16 @@ FITTED_ATTRIBUTES = """\
 
 
 class SharedParameters(BaseEstimator, Settings):
-    """The parameters of all estimators, with those of nested objects."""
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; if deep, also those of loss, adapters and callbacks."""
-        params: dict[str, Any] = super().get_params(deep)
-        for name, value in fields_of(self.peft_config).items() if deep else ():
-            params[f"{_ADAPTERS}{name}"] = value
-        for name, callback in self._named_callbacks().items() if deep else ():
-            for key, value in callback.get_params().items():
-                params[f"{_OF_CALLBACKS}{name}__{key}"] = value
-        return params
+    """The parameters of all estimators."""
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also of a loss object (``loss__gamma``), adapters or a callback.
-
-        Those of adapters are ``peft_config__<field>``. Those of a callback are
-        ``callbacks__<name>__<parameter>``; its name is the one given with it, or that of its class.
+        """Set parameters, also those of a loss object (``loss__gamma``).
 
         Raises
         ------
         ValueError
-            If a parameter is unknown, or ``loss__...`` is set while ``loss`` is a name, or
-            ``peft_config__...`` while ``peft_config`` is None.
+            If a parameter is unknown, or ``loss__...`` is set while ``loss`` is a name.
         """
-        of_callbacks = _pop_prefixed(params, _OF_CALLBACKS)
-        of_adapters = _pop_prefixed(params, _ADAPTERS)
         loss = params.get("loss", self.loss)
         nested = [name.removeprefix("loss__") for name in params if name.startswith("loss__")]
         if nested and isinstance(loss, str):
@@ -71,27 +51,4 @@ class SharedParameters(BaseEstimator, Settings):
                 f"'loss__{nested[0]}' needs a loss object, as loss=DiceLoss() of skdice.losses; "
                 f"loss={loss!r} is a name. Set {nested[0]!r} on the estimator."
             )
-        super().set_params(**params)
-        if of_adapters:
-            self.peft_config = changed(self.peft_config, **of_adapters)
-        callbacks = self._named_callbacks()
-        for key, value in of_callbacks.items():
-            name, _, parameter = key.partition("__")
-            if name not in callbacks or not parameter:
-                raise ValueError(
-                    f"'{_OF_CALLBACKS}{key}' is no parameter of a callback: they are named "
-                    f"callbacks__<name>__<parameter>, and the callbacks here {list(callbacks)}."
-                )
-            callbacks[name].set_params(**{parameter: value})
-        return self
-
-    def _named_callbacks(self) -> dict[str, Any]:
-        """Return the callbacks that have parameters."""
-        named = named_callbacks(self.callbacks)
-        return {name: callback for name, callback in named if hasattr(callback, "get_params")}
-
-
-def _pop_prefixed(params: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """Take the parameters with a prefix out of a dict, and return them without it."""
-    names = [name for name in params if name.startswith(prefix)]
-    return {name.removeprefix(prefix): params.pop(name) for name in names}
+        return super().set_params(**params)

@@ -116,7 +116,7 @@ class Settings:
         Adapters to train in place of the encoder, which is frozen: a configuration of ``peft`` (the
         extra ``peft``), such as ``LoraConfig(r=8)``, whose adapters lie inside the layers. The head
         is trained as a whole. Adapters need a larger learning rate: "auto" takes five times the
-        usual one. ``peft_config__r`` and other fields can be set by themselves, also in grids.
+        usual one.
     n_frozen_layers
         0 freezes the embeddings only, and k > 0 also the first k layers; None trains everything.
         Frozen layers run without dropout. Models whose layers cannot be told apart (ALBERT, XLM)
@@ -155,14 +155,13 @@ class Settings:
         Stop after this many epochs without a better validation score, and restore the best weights.
     callbacks
         Callbacks of skorch (``skorch.callbacks.Callback``), called at every step and epoch:
-        objects, or tuples (name, object); ``callbacks__<name>__<parameter>`` sets a parameter of
-        one. One that raises KeyboardInterrupt, as ``EarlyStopping`` does, ends the fit after this
-        step or, if several processes train together, after this epoch. Those that need arrays or
-        set the learning rate are refused. A clone gets copies: in cross-validation, what they
-        collect is in ``net_.callbacks_`` of the fitted estimators. A checkpoint, a study or a cache
-        serves only fits with callbacks of the same classes and attributes, except for attributes
-        that end in ``_``. Loggers and progress bars of skorch are not compared, nor classes with
-        ``only_watches = True``.
+        objects, or tuples (name, object). One that raises KeyboardInterrupt, as ``EarlyStopping``
+        does, ends the fit after this step or, if several processes train together, after this
+        epoch. Those that need arrays or set the learning rate are refused. A clone gets copies: in
+        cross-validation, what they collect is in ``net_.callbacks_`` of the fitted estimators. A
+        checkpoint, a study or a cache serves only fits with callbacks of the same classes and
+        attributes, except for attributes that end in ``_``. Loggers and progress bars of skorch are
+        not compared, nor classes with ``only_watches = True``.
     precision
         "auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that has
         instructions for bf16 (AMX or AVX-512), otherwise in fp32; it predicts in fp32. ``choices_``

@@ -2,8 +2,8 @@
 
 from ._checkpoint import DirectoryCheckpoint
 from ._fitted import Fitted
-from ._manifest import Manifest, installed_versions, load_errors, read_manifest
+from ._model_card import installed_versions
 from ._network import load_head
-from ._onnx import BATCH_TOKENS, export, onnx_network
-from ._saved import check_place, find_saved, save, upload
+from ._onnx import BATCH_TOKENS, onnx_network
+from ._saved import check_place, read_entries, read_manifest, save
 from ._values import subclasses

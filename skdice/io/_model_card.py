@@ -4,15 +4,17 @@ import inspect
 import os
 import re
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from huggingface_hub import ModelCardData
 
 from .._parameters import parameters_of
+from .._version import __version__
 from ._fitted import Fitted
-from ._manifest import installed_versions
 
+_PACKAGES = ("torch", "transformers", "scikit-learn")
 _MOST_CLASSES = 100
 _MOST_CHARACTERS = 300
 
@@ -29,6 +31,11 @@ _LEFT_OUT = (
     "of pairs, word-shape features, tags of a sentence that are scored together, thresholds, "
     "biases, well-formed tag sequences and windows over long texts come with skdice only."
 )
+
+
+def installed_versions() -> dict[str, str]:
+    """Return the versions of skdice and of what it builds on."""
+    return {"skdice": __version__, **{name: version(name) for name in _PACKAGES}}
 
 
 def model_card(name: str, kind: type, parameters: dict[str, Any], fitted: Fitted) -> str:

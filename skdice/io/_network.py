@@ -11,8 +11,9 @@ from safetensors.torch import load_file, save_file
 from .._pretrained import CONFIG, TOKENIZER, TOKENIZER_CONFIG, quiet_transformers, read_json
 from ..nn import HEAD, TRANSFORMER, TextModule
 from ._fitted import Fitted
-from ._manifest import FILES
 
+# A saved directory has these, and HEAD where transformers has no class for the head.
+FILES = frozenset({CONFIG, TOKENIZER, TOKENIZER_CONFIG, "model.safetensors", HEAD})
 _MEMBERS = "members."
 
 

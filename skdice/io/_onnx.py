@@ -1,17 +1,13 @@
-"""Networks as ONNX files, exported by torch and compared with it; predictions by ONNX Runtime."""
+"""Predictions by ONNX Runtime, from a network that torch exports and that is compared with it."""
 
 import copy
 import importlib
-import importlib.util
-import json
 import logging
-import math
-import os
 import sys
-import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,13 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from .._extras import not_installed
-from .._files import as_path
-from .._version import __version__
-from ..losses import match_scores
 from ..nn import Batch, SequenceModule, TextModule
-from ..tasks import Querying, Tagging
-from ..text import SHAPES
-from ._fitted import Fitted
 
 _TOLERANCE = 1e-4
 # The number of rows and the length of the batch that is traced, and of those that are compared.
@@ -39,87 +29,30 @@ _COMPARED = ((1, 3), _TRACED, _WIDE)
 _OUTLIER = 150
 # These fused kernels take longer than what they replace: a quarter of a prediction in int8.
 _SLOW_FUSIONS = ["SkipLayerNormFusion", "BiasGeluFusion"]
-# What runtimes run: all logits of a piece or row as one output.
-_LOGITS = ("logits",)
-# What a file has of other heads than those of classes.
-_OUTPUTS = {
-    "spans": ("start_logits", "end_logits"),
-    "queries": ("start_logits", "end_logits", "match_logits"),
-}
-
 # A batch of so many pieces fits the caches of a CPU.
 BATCH_TOKENS = 512
 
 
-def export(path: str | os.PathLike[str], estimator: str, fitted: Fitted) -> None:
-    """Write a network as an ONNX file that replaces an older one, as ``export_onnx`` says."""
-    target = as_path(path, "path")
-    if target.suffix != ".onnx" or target.is_dir():
-        raise ValueError(f"path must end in '.onnx' and be no directory; got {os.fspath(path)!r}.")
-    _check_installed("export_onnx")
-    module, max_length = fitted.net.module_, fitted.reader.max_length
-    outputs = _OUTPUTS.get(fitted.task.head.kind, _LOGITS)
-    # Beside its place, so that the files come in by renaming.
-    with TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as place:
-        new = Path(place, target.name)
-        _write(new, module, outputs, max_length, _metadata(estimator, fitted))
-        # The file itself comes last: it names the others.
-        for written in sorted(Path(place).iterdir(), key=lambda path: path == new):
-            written.replace(target.with_name(written.name))
-
-
-def _metadata(estimator: str, fitted: Fitted) -> dict[str, str]:
-    """Return what has to be known to read inputs and outputs, strings as they are, else as JSON."""
-    task = fitted.task
-    decision = {name: np.asarray(value).tolist() for name, value in task.decision.items()}
-    said: dict[str, Any] = {
-        "estimator": estimator,
-        "skdice_version": __version__,
-        "max_length": fitted.reader.max_length,
-        # JSON has no infinity.
-        "decision": {k: repr(v) if v in (math.inf, -math.inf) else v for k, v in decision.items()},
-        "classes": task.class_names or None,
-        "queries": task.queries if isinstance(task, Querying) else None,
-        "word_shapes": None if task.head.n_token_types is None else SHAPES,
-        "crf": task.scheme if isinstance(task, Tagging) and task.crf else None,
-    }
-    return {
-        name: value if isinstance(value, str) else json.dumps(value, default=str)
-        for name, value in said.items()
-        if value is not None
-    }
-
-
 class _Graph(nn.Module):
-    """A network from padded rows to the logits of all their pieces, or of the rows.
+    """A network from padded rows to the logits of all their pieces, or of the rows."""
 
-    The outputs are "logits" as a whole, or those of starts, ends and matches of the two.
-    """
-
-    def __init__(self, module: TextModule, outputs: Sequence[str]) -> None:
+    def __init__(self, module: TextModule) -> None:
         super().__init__()
         self.module = module
-        self.outputs = outputs
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
-    ) -> tuple[Tensor, ...]:
-        """Return the outputs in their order, from inputs of shape (n_rows, length)."""
+    ) -> Tensor:
+        """Return logits of shape (n_rows, n_outputs), or (n_rows, length, n_outputs)."""
         types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
         n_rows, length = input_ids.shape
         if isinstance(self.module, SequenceModule):
             row = torch.arange(n_rows)
-            return (self.module(input_ids, attention_mask, types, row, torch.zeros_like(row)),)
+            return self.module(input_ids, attention_mask, types, row, torch.zeros_like(row))
         row = torch.arange(n_rows)[:, None].expand(n_rows, length)
         column = torch.arange(length).expand(n_rows, length)
         items = row.flatten(), column.flatten()
-        logits = self.module(input_ids, attention_mask, types, *items).unflatten(0, row.shape)
-        if self.outputs == _LOGITS:
-            return (logits,)
-        scores = logits[..., 0], logits[..., 1]
-        if len(self.outputs) == len(scores):
-            return scores
-        return (*scores, match_scores(*logits[..., 2:].chunk(2, dim=-1)))
+        return self.module(input_ids, attention_mask, types, *items).unflatten(0, row.shape)
 
 
 @contextmanager
@@ -136,35 +69,17 @@ def _silent() -> Iterator[None]:
 
 
 @_silent()
-def _write(
-    path: Path,
-    module: TextModule,
-    outputs: Sequence[str],
-    max_length: int,
-    metadata: Mapping[str, str],
-) -> Any:
+def _export(module: TextModule, path: Path, max_length: int) -> Any:
     """Write a network as an ONNX file; return its session, which gives what torch gives."""
     module = copy.deepcopy(module).cpu()
     for member in (module, *module.members):
         # The fused attention of torch becomes more operators than its formula has.
         member.transformer.set_attn_implementation("eager")
-    graph = _Graph(module, outputs).eval()
-    program = trace(graph, _make_batch(module, _TRACED, max_length))
-    program.model.metadata_props.update(metadata)
-    for node in program.model.graph.all_nodes():
-        node.metadata_props.clear()  # They have paths of this machine.
-    program.save(path)
+    graph = _Graph(module).eval()
+    trace(graph, _make_batch(module, _TRACED, max_length)).save(path)
     session = open_session(path)
     compare(session, graph, max_length)
     return session
-
-
-def _check_installed(what: str) -> None:
-    """Raise an ImportError that names the extra unless its packages are there."""
-    names = ("onnx", "onnxruntime", "onnxscript")
-    missing = [name for name in names if importlib.util.find_spec(name) is None]
-    if missing:
-        raise not_installed(what, " ".join(missing), "onnx")
 
 
 def trace(graph: _Graph, inputs: Mapping[str, Tensor]) -> Any:
@@ -175,7 +90,7 @@ def trace(graph: _Graph, inputs: Mapping[str, Tensor]) -> Any:
             kwargs=dict(inputs),
             dynamo=True,
             input_names=list(inputs),
-            output_names=list(graph.outputs),
+            output_names=["logits"],
             dynamic_shapes={name: {0: "batch", 1: "length"} for name in inputs},
             verbose=False,
         )
@@ -221,7 +136,7 @@ def open_session(path: Path) -> Any:
 
 
 def compare(session: Any, graph: _Graph, max_length: int) -> None:
-    """Raise a RuntimeError if a session gives other outputs than the graph on a few batches."""
+    """Raise a RuntimeError if a session gives other logits than the graph on a few batches."""
     for shape in _COMPARED:
         inputs = _make_batch(graph.module, shape, max_length)
         given = {name: value.numpy() for name, value in inputs.items()}
@@ -229,60 +144,52 @@ def compare(session: Any, graph: _Graph, max_length: int) -> None:
         where: Any = given["attention_mask"] > 0
         if isinstance(graph.module, SequenceModule):
             where = slice(None)
-        for name, expected, found in zip(graph.outputs, graph(**inputs), session.run(None, given)):
-            left, right = expected.numpy()[where], found[where]
-            if not np.allclose(left, right, rtol=_TOLERANCE, atol=_TOLERANCE):
-                difference = np.abs(left - right).max()
-                raise RuntimeError(
-                    f"The exported network is not the fitted one: {name!r} of onnxruntime differs "
-                    f"by {difference:.2g} from torch on a batch of shape {shape}, and "
-                    f"{_TOLERANCE:g} is allowed."
-                )
+        expected, found = graph(**inputs).numpy()[where], session.run(None, given)[0][where]
+        if not np.allclose(expected, found, rtol=_TOLERANCE, atol=_TOLERANCE):
+            raise RuntimeError(
+                f"The exported network is not the fitted one: logits of onnxruntime differ by "
+                f"{np.abs(expected - found).max():.2g} from those of torch on a batch of shape "
+                f"{shape}, and {_TOLERANCE:g} is allowed."
+            )
 
 
-class OnnxNetwork:
-    """A network on ONNX Runtime: it gives what the module gives, from the same batches."""
-
-    def __init__(self, session: Any) -> None:
-        self.session = session
-
-    def __call__(self, batch: Batch) -> np.ndarray:
-        """Return float32 logits of shape (n_items, n_outputs)."""
-        given = {entry.name: batch[entry.name].numpy() for entry in self.session.get_inputs()}
-        logits: np.ndarray = self.session.run(None, given)[0]
-        row, column = batch["row"].numpy(), batch["column"].numpy()
-        return logits[row, column] if logits.ndim == 3 else logits[row]
+def _logits(session: Any, batch: Batch) -> np.ndarray:
+    """Return the float32 logits of a batch, of shape (n_items, n_outputs)."""
+    given = {entry.name: batch[entry.name].numpy() for entry in session.get_inputs()}
+    logits: np.ndarray = session.run(None, given)[0]
+    row, column = batch["row"].numpy(), batch["column"].numpy()
+    return logits[row, column] if logits.ndim == 3 else logits[row]
 
 
 # No session is part of a module, so that none is copied or pickled with it.
-_NETWORKS: WeakKeyDictionary[TextModule, dict[str, OnnxNetwork]] = WeakKeyDictionary()
+_SESSIONS: WeakKeyDictionary[TextModule, dict[str, Any]] = WeakKeyDictionary()
 
 
 def onnx_network(
     module: TextModule, runtime: str, max_length: int, *, verbose: bool = False
-) -> OnnxNetwork:
-    """Return a network whose weights do not change any more on ONNX Runtime; it is made once.
+) -> Callable[[Batch], np.ndarray]:
+    """Return a function that computes logits of a batch by ONNX Runtime.
 
-    ``runtime`` is "onnx" or "onnx-int8". If ``verbose``, stderr says that the network is exported,
-    and how long that took. An architecture that torch cannot export is a ValueError, other results
-    than torch's are a RuntimeError.
+    The weights of the module must not change any more: it is exported once, and stderr says
+    so if ``verbose``. ``runtime`` is "onnx" or "onnx-int8". An architecture that torch cannot
+    export is a ValueError, other results than torch's are a RuntimeError.
     """
-    networks = _NETWORKS.setdefault(module, {})
-    if runtime not in networks:
-        began = time.perf_counter()
+    sessions = _SESSIONS.setdefault(module, {})
+    if runtime not in sessions:
         if verbose:
             sys.stderr.write(f"predict: exporting the network for runtime={runtime!r}, once\n")
-        _check_installed(f"runtime={runtime!r}")
+        try:
+            for package in ("onnx", "onnxruntime", "onnxscript"):
+                importlib.import_module(package)
+        except ImportError as error:
+            raise not_installed(f"runtime={runtime!r}", str(error.name), "onnx") from error
         with TemporaryDirectory(prefix="skdice-") as place:
             path = Path(place, "network.onnx")
-            session = _write(path, module, _LOGITS, max_length, {})
+            session = _export(module, path, max_length)
             if runtime == "onnx-int8":
                 session = open_session(_quantise(path, _make_batch(module, _WIDE, max_length)))
-        networks[runtime] = OnnxNetwork(session)
-        if verbose:
-            seconds = time.perf_counter() - began
-            sys.stderr.write(f"predict: exported the network in {seconds:.1f} s\n")
-    return networks[runtime]
+        sessions[runtime] = session
+    return partial(_logits, sessions[runtime])
 
 
 def _find_outliers(path: Path, batch: Mapping[str, Tensor]) -> list[str]:

@@ -1,19 +1,24 @@
-"""Where saved estimators lie: a directory, which is written beside its place first, or the hub."""
+"""Directories of fitted estimators, which are replaced as a whole and checked before a load."""
 
+import json
 import os
-import re
 from pathlib import Path
 from typing import Any
 
-from .._files import as_path, current, explained, replacing
+from .._files import as_path, current, explained, replacing, sha256
+from .._pretrained import CONFIG, TOKENIZER_CONFIG, check_configuration, read_json
 from ._fitted import Fitted
-from ._manifest import CARD, FILES, MANIFEST, write_manifest
-from ._model_card import model_card
-from ._network import write_network
-from ._values import class_name
+from ._model_card import installed_versions, model_card
+from ._network import FILES, write_network
+from ._values import class_name, from_json, to_json
 
-_KNOWN = (*sorted(FILES), MANIFEST, CARD)
-_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+FORMAT_VERSION = 3
+MANIFEST, CARD = "skdice.json", "README.md"
+_KNOWN = FILES | {MANIFEST, CARD}
+# By these transformers would load code, or other files than those above.
+_REFUSED = ("auto_map", "custom_pipelines", "transformers_weights", "fast_tokenizer_files")
+# What a net was trained and predicts with, and what else its batches go by.
+_OF_NET = ("precision", "predict_precision", "max_epochs", "lr")
 
 
 def save(
@@ -26,10 +31,10 @@ def save(
     place = check_place(directory)
     with explained(place, "The estimator"), replacing(place) as new:
         write_network(new, fitted)
+        write_manifest(new, class_name(kind), parameters, fitted)
         card = model_card(place.name, kind, parameters, fitted)
         # A label may have lone surrogates.
         (new / CARD).write_text(card, encoding="utf-8", errors="backslashreplace")
-        write_manifest(new, class_name(kind), parameters, fitted)
 
 
 def check_place(directory: str | os.PathLike[str]) -> Path:
@@ -38,8 +43,6 @@ def check_place(directory: str | os.PathLike[str]) -> Path:
     with explained(place, "The estimator"):
         place.parent.mkdir(parents=True, exist_ok=True)
         found = current(place)
-        if found.exists() and not found.is_dir():
-            raise ValueError(f"{str(place)!r} is a file; pass the path of a directory.")
         names = {path.name for path in found.iterdir()} if found.exists() else set()
     if foreign := sorted(names.difference(_KNOWN if MANIFEST in names else ())):
         raise ValueError(
@@ -50,47 +53,67 @@ def check_place(directory: str | os.PathLike[str]) -> Path:
     return place
 
 
-def upload(directory: Path, repo_id: str, *, private: bool | None, revision: str | None) -> str:
-    """Replace what a repository of the hub has by a directory, and return the URL of the commit."""
-    from huggingface_hub import HfApi
+def write_manifest(
+    directory: Path, estimator: str, parameters: dict[str, Any], fitted: Fitted
+) -> None:
+    """Write ``skdice.json``: all that is no weight, and digests of the files that are there."""
+    learned = dict(vars(fitted))
+    net, reader = learned.pop("net"), learned.pop("reader")
+    network = {name: getattr(net, name) for name in _OF_NET}
+    network |= {"max_length": reader.max_length, "word_prefix": reader.tokenizer.word_prefix}
+    content: dict[str, Any] = {
+        "format_version": FORMAT_VERSION,
+        "estimator": estimator,
+        "versions": installed_versions(),
+        "sha256": {path.name: sha256(path) for path in directory.iterdir()},
+    }
+    for entry, part in (("parameters", parameters), ("fitted", learned), ("network", network)):
+        content[entry] = {name: to_json(value, name) for name, value in part.items()}
+    text = json.dumps(content, indent=2, sort_keys=True)
+    (directory / MANIFEST).write_text(f"{text}\n", encoding="utf-8")
 
-    api = HfApi(library_name="skdice")
-    repo_id = api.create_repo(repo_id, private=private, exist_ok=True).repo_id
-    if revision is not None:
-        api.create_branch(repo_id, branch=revision, exist_ok=True)
-    commit = api.upload_folder(
-        repo_id=repo_id,
-        folder_path=directory,
-        revision=revision,
-        commit_message="Estimator of skdice",
-        delete_patterns="*",
-    )
-    return str(commit.commit_url)
 
-
-def find_saved(directory: str | os.PathLike[str], revision: str | None) -> Path:
-    """Return the absolute path of a saved estimator; of one on the hub, that in the hub's cache.
-
-    It is on the hub if it looks like an id, and there is no directory where such a path would lie.
-    """
-    path = as_path(directory)
-    is_here = path.exists() or path.parent.exists()
-    if not (isinstance(directory, str) and _HUB_ID.fullmatch(directory)) or is_here:
-        if revision is not None:
-            raise ValueError(
-                f"revision is for ids of the hub; got {revision!r} with the path {directory!r}."
-            )
-        return path
-    from huggingface_hub import snapshot_download
-
-    try:
-        return as_path(
-            snapshot_download(
-                directory, revision=revision, allow_patterns=[*_KNOWN], library_name="skdice"
-            )
-        )
-    except Exception as error:  # Each HTTP library has errors of its own.
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """Return the JSON of ``skdice.json``; a ValueError says what else the directory is."""
+    shown = repr(str(directory))
+    if not (directory / MANIFEST).is_file():
         raise ValueError(
-            f"There is no directory {directory!r} here, and the hub did not give one "
-            f"({type(error).__name__}): {' '.join(str(error).split())}"
-        ) from error
+            f"There is no {MANIFEST} in {shown}, so it is no directory of save_pretrained. A model "
+            f"of transformers is the base of an estimator, as DiceTokenTagger(model=...); "
+            f"'hf download' copies a saved directory from the hub."
+        )
+    content = read_json(directory / MANIFEST)
+    if content.get("format_version") != FORMAT_VERSION:
+        raise ValueError(
+            f"The directory {shown} has format {content.get('format_version')!r}, and this skdice "
+            f"reads format {FORMAT_VERSION}. Load it with the skdice that saved it, or fit again."
+        )
+    return content
+
+
+def read_entries(directory: Path, manifest: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """Return the parameters, what was learned, and what the network is made with.
+
+    It is a ValueError if the directory has other files than those that were saved.
+    """
+    digests = manifest["sha256"]
+    saved = {MANIFEST, *digests}
+    found = {path.name for path in directory.iterdir() if not path.name.startswith(".")}
+    # transformers would read some of those that were added.
+    if wrong := ((saved ^ found) | (saved - _KNOWN)) - {CARD}:
+        raise ValueError(f"{', '.join(sorted(wrong))} is missing, or was not saved with it")
+    root = directory.resolve()
+    if root.parent.name == "snapshots":  # The cache of a hub has links to its blobs.
+        root = root.parents[1]
+    for name in saved:
+        path = directory / name
+        if not path.resolve().is_relative_to(root):
+            raise ValueError(f"{name} is a link out of it, to {str(path.resolve())!r}")
+        if name in digests and sha256(path) != digests[name]:
+            raise ValueError(f"{name} was changed after it was saved")
+    for name in (CONFIG, TOKENIZER_CONFIG):
+        check_configuration(directory / name, _REFUSED)
+    return tuple(
+        {name: from_json(value) for name, value in manifest[entry].items()}
+        for entry in ("parameters", "fitted", "network")
+    )

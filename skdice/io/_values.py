@@ -3,7 +3,6 @@
 import math
 import os
 from dataclasses import fields
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pandas as pd
 import torch
 
 from ..losses import Loss
-from ..nn import make_config
 from ..tasks import Task
 from ..text import Similarities
 
@@ -24,8 +22,6 @@ def to_json(value: Any, name: str) -> Any:
     """
     if isinstance(value, np.generic) and value.dtype.kind in "biufU":  # No dates.
         value = value.item()
-    elif isinstance(value, Enum):
-        value = value.value
     elif isinstance(value, os.PathLike):
         value = os.fspath(value)
     elif isinstance(value, torch.Tensor):
@@ -39,8 +35,6 @@ def to_json(value: Any, name: str) -> Any:
     for kind, (types, parts, _) in _KINDS.items():
         if isinstance(value, types):
             return {"type": kind, "value": to_json(parts(value), name)}
-    if hasattr(value, "peft_type"):
-        return {"type": "peft", "value": to_json(value.to_dict(), name)}
     raise ValueError(
         f"{name} has a value of type {type(value).__module__}.{type(value).__qualname__}, which "
         f"JSON cannot hold: {value!r}. Allowed are str, int, float, bool and None, and lists, "
@@ -54,10 +48,7 @@ def from_json(value: Any) -> Any:
         return [from_json(item) for item in value]
     if not isinstance(value, dict):
         return value
-    parts = from_json(value["value"])
-    if value["type"] == "peft":
-        return make_config(parts)
-    return _KINDS[value["type"]][2](parts)
+    return _KINDS[value["type"]][2](from_json(value["value"]))
 
 
 def _make_array(parts: list[Any]) -> np.ndarray:

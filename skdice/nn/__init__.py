@@ -4,10 +4,8 @@ from ._batching import Batch, Batcher, Draw, StepSampler, to_device
 from ._chain import TagChain
 from ._loading import (
     Encoder,
-    changed,
     check_peft_config,
     describe_encoder,
-    fields_of,
     make_config,
 )
 from ._modules import (
@@ -43,6 +41,5 @@ from ._train import (
     NotLearningError,
     check_callbacks,
     digests_of_trainers,
-    named_callbacks,
     train,
 )

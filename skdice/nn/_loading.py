@@ -5,7 +5,6 @@ training they are merged into its weights, so that a fitted network is as any ot
 """
 
 import copy
-import dataclasses
 import inspect
 import warnings
 from typing import Any, NamedTuple
@@ -226,28 +225,6 @@ def check_peft_config(owner: str, name: str, value: Any) -> None:
             "such as peft.LoraConfig(r=8), IA3Config or LoHaConfig"
         )
         raise not_allowed(owner, name, allowed, value)
-
-
-def changed(config: Any, **fields: Any) -> Any:
-    """Return a configuration with other values of some fields, or raise a ValueError."""
-    if config is None:
-        raise ValueError(
-            f"{'peft_config__' + next(iter(fields))!r} needs a configuration of peft; peft_config "
-            f"is None. Pass one, for instance peft_config=LoraConfig() of peft."
-        )
-    if unknown := sorted(set(fields) - set(fields_of(config))):
-        raise ValueError(
-            f"{unknown[0]!r} is no field of {type(config).__name__}; these are "
-            f"{', '.join(fields_of(config))}."
-        )
-    return dataclasses.replace(config, **fields)
-
-
-def fields_of(config: Any) -> dict[str, Any]:
-    """Return the fields of a configuration; none of what is no configuration."""
-    if not dataclasses.is_dataclass(config) or isinstance(config, type):
-        return {}
-    return {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
 
 
 def make_config(fields: dict[str, Any]) -> Any:

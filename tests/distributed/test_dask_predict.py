@@ -3,22 +3,20 @@
 import copy
 import itertools
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import TunedThresholdClassifierCV
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
-from skdice import DiceTextClassifier, DiceTokenTagger
+from skdice import DiceTokenTagger
 from skdice.distributed import _predict, predict_parquet
 
-from ..corpora import easy_corpus, easy_texts
-from ..io.conftest import CASES, FAST, N_ROWS, fit_once
+from ..corpora import easy_corpus
+from ..io.conftest import CASES, N_ROWS, fit_once
 
 WORDS = pa.list_(pa.string())
 # Columns, type of the predictions.
@@ -127,18 +125,11 @@ class TestPredictions:
         again = predict(tmp_path / "tagger", corpus, tmp_path / "a")
         assert not again["is_new"].any()
 
-    def test_meta_estimators(self, tiny_bert, tmp_path):
-        X, y = easy_texts(N_ROWS)
-        fitted = DiceTextClassifier(tiny_bert, **FAST).fit(X, y)
-        estimator = TunedThresholdClassifierCV(
-            Pipeline([("classify", FrozenEstimator(fitted))]),
-            cv="prefit",
-            refit=False,
-            scoring="balanced_accuracy",
-        ).fit(X, np.array(y))
-        source = write_corpus(tmp_path / "corpus", {"text": X})
-        predict(estimator, source, tmp_path / "out", "text", keep="id")
-        assert read(tmp_path / "out")["prediction"].tolist() == estimator.predict(X).tolist()
+    def test_a_search_in_a_pipeline(self, tagger, corpus, tmp_path):
+        search = GridSearchCV(tagger, {}, cv=2)
+        search.best_estimator_ = Pipeline([("tag", tagger)])
+        predict(Pipeline([("search", search)]), corpus, tmp_path / "out")
+        assert not predict(tagger, corpus, tmp_path / "out")["is_new"].any()
 
 
 class TestResuming:

@@ -3,7 +3,6 @@
 import pytest
 import skorch.callbacks
 import torch
-from sklearn.base import clone
 from sklearn.model_selection import cross_validate
 from skorch import callbacks as skc
 
@@ -168,20 +167,6 @@ def test_is_refused(name, tiny_bert):
 def test_settings_that_cannot_work(callback, parameters, message, tiny_bert):
     with pytest.raises(ValueError, match=message):
         make(tiny_bert, callback, **parameters).fit(X, Y)
-
-
-class TestParameters:
-    def test_by_name(self, tiny_bert):
-        estimator = make(tiny_bert, ("a", skc.EarlyStopping()), ("b", skc.EarlyStopping()))
-        assert estimator.set_params(callbacks__b__patience=3) is estimator
-        got = estimator.get_params()
-        assert (got["callbacks__a__patience"], got["callbacks__b__patience"]) == (5, 3)
-        assert clone(estimator).get_params()["callbacks__b__patience"] == 3
-
-    @pytest.mark.parametrize("key", ["callbacks__b__patience", "callbacks__a", "callbacks__"])
-    def test_unknown(self, key, tiny_bert):
-        with pytest.raises(ValueError, match=rf"'{key}' is no parameter.*here \['a'\]"):
-            make(tiny_bert, ("a", skc.EarlyStopping())).set_params(**{key: 3})
 
 
 def test_a_clone_collects_by_itself(tiny_bert):

@@ -9,7 +9,6 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from skdice import DiceTokenTagger
 from skdice.estimators import load_pretrained
 
 from ..io.conftest import CASES, make, scores
@@ -76,33 +75,16 @@ def scores_of(net):
         return net.module_.eval()(ids, ids * 0 + 1, ids * 0, ids[0] * 0, torch.arange(6)).numpy()
 
 
-class TestParameters:
-    def test_fields_are_parameters(self):
-        config = peft.LoraConfig(r=2, target_modules=["query"])
-        tagger = DiceTokenTagger(peft_config=config)
-        assert tagger.get_params()["peft_config__r"] == 2
-        assert not any("peft_config__" in name for name in tagger.get_params(deep=False))
-        tagger.set_params(peft_config__r=8, peft_config__lora_alpha=32)
-        assert (tagger.peft_config.r, tagger.peft_config.lora_alpha) == (8, 32)
-        assert tagger.peft_config.target_modules == {"query"}
-        assert config.r == 2
-        tagger.set_params(peft_config=peft.IA3Config(), peft_config__fan_in_fan_out=True)
-        assert tagger.peft_config.fan_in_fan_out
-        with pytest.raises(ValueError, match="'rank' is no field of IA3Config; these are"):
-            tagger.set_params(peft_config__rank=3)
-        with pytest.raises(ValueError, match="'peft_config__r' needs a configuration of peft"):
-            DiceTokenTagger().set_params(peft_config__r=3)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_saved_and_loaded(tiny_models, tmp_path, case):
     estimator, X, y = make(case, tiny_models("bert"), peft_config=LORA)
-    estimator.fit(X, y).save_pretrained(tmp_path)
+    with pytest.warns(UserWarning, match=r"peft_config is not saved \(LoraConfig\)"):
+        estimator.fit(X, y).save_pretrained(tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
     assert {"config.json", "model.safetensors"} <= names
     assert not any("adapter" in name for name in names)
     loaded = load_pretrained(tmp_path)
-    assert loaded.get_params(deep=False) == estimator.get_params(deep=False)
+    assert loaded.get_params(deep=False) == estimator.get_params(deep=False) | {"peft_config": None}
     for other in (loaded, pickle.loads(pickle.dumps(estimator)), copy.deepcopy(estimator)):
         np.testing.assert_array_equal(scores(other, X), scores(estimator, X))
 

@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-import re
+import sys
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.base import clone
 from skdice import DiceTokenTagger
 from skdice.io import _onnx
 
-from ..io.conftest import fitted_shallow, make, without  # noqa: F401
+from ..io.conftest import fitted_shallow, make  # noqa: F401
 from ..tiny_models import build_bert
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
@@ -148,14 +148,13 @@ class TestSessions:
         assert not hasattr(fresh, "net_")
 
     def test_it_is_said(self, estimator, capfd, monkeypatch):
-        monkeypatch.setattr(_onnx, "_NETWORKS", WeakKeyDictionary())
+        monkeypatch.setattr(_onnx, "_SESSIONS", WeakKeyDictionary())
         one, X, _ = estimator(verbose=0)
         copy.deepcopy(one).predict(X)
         assert capfd.readouterr() == ("", "")
         one.set_params(verbose=1).predict(X)
         out, err = capfd.readouterr()
-        said = r"predict: exporting the network for runtime='onnx', once\n"
-        assert re.match(rf"{said}predict: exported the network in \d+\.\d s\n", err)
+        assert err.startswith("predict: exporting the network for runtime='onnx', once")
         assert out == ""
         one.predict(X)
         assert capfd.readouterr() == ("", "")
@@ -171,7 +170,7 @@ class TestRefused:
 
     def test_missing_packages(self, fitted_shallow, monkeypatch):  # noqa: F811
         one = pickle.loads(pickle.dumps(fitted_shallow("tagger", "bert")[0]))
-        without(monkeypatch, "runtime")
+        monkeypatch.setitem(sys.modules, "onnxruntime", None)
         message = r"runtime='onnx' needs onnxruntime, not installed here: pip .*skdice\[onnx\]"
         with pytest.raises(ImportError, match=message):
             one.set_params(runtime="onnx").predict([["a"]])
@@ -195,5 +194,5 @@ class TestRefused:
             compare_as_it_is(session, graph, *args)
 
         monkeypatch.setattr(_onnx, "compare", compare)
-        with pytest.raises(RuntimeError, match=r"'logits' .* differs by 0\.0003"):
+        with pytest.raises(RuntimeError, match=r"logits .* differ by 0\.0003"):
             one.set_params(runtime="onnx").predict([["a"]])

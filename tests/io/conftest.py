@@ -1,7 +1,6 @@
 """Fitted estimators of every class, and the directories they are saved in."""
 
 import functools
-import importlib.util
 import shutil
 
 import numpy as np
@@ -45,14 +44,6 @@ def scores(estimator, X):
     if hasattr(estimator, "predict_proba"):
         return np.concatenate([np.ravel(row) for row in estimator.predict_proba(X)])
     return estimator.logits(encoded_rows(estimator, X)).ravel()
-
-
-def without(monkeypatch, package):
-    """Let a package be missing."""
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if package in name else find(name)
-    )
 
 
 def fit_once(models):

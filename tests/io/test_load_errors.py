@@ -90,19 +90,24 @@ def without_a_weight(directory):
 CODE = {"auto_map": {"AutoModel": "evil.Model"}}
 DAMAGES = {
     "changed weights": (flip("model.safetensors"), "model.safetensors was changed"),
-    "no tokenizer": (remove("tokenizer_config.json"), "tokenizer_config.json is missing"),
+    "no tokenizer": (remove("tokenizer_config.json"), "tokenizer_config.json is missing, or"),
     "truncated manifest": (cut("skdice.json", 700), "is no JSON"),
-    "no manifest": (remove("skdice.json"), "was not saved by skdice"),
+    "no manifest": (remove("skdice.json"), "no directory of save_pretrained"),
     "older": (manifest(lambda c: c.update(format_version=2)), "has format 2, .* or fit again"),
     "unknown class": (manifest(lambda c: c.update(estimator="DiceOracle")), "holds a DiceOracle"),
     "unknown parameter": (manifest(lambda c: c["parameters"].update(colour=1)), "colour"),
-    "another type": (manifest(lambda c: c["parameters"].update(batch_size="x")), "batch_size"),
     "no task": (manifest(lambda c: c["fitted"].pop("task")), "task"),
-    "other files": (manifest(lambda c: c["sha256"].update({"../a": ""})), "lists .*'../a'"),
+    "other files": (
+        manifest(lambda c: c["sha256"].update({"../a": ""})),
+        "loaded: ../a is missing",
+    ),
     "a weight less": (without_a_weight, "no weights classifier.bias"),
     "another network": (config(num_hidden_layers=3), "no weights of the right shape .*layer.2"),
     # Nothing is unpickled.
-    "pickled weights": (pickled_in_place_of_weights, "lists .*pytorch_model.bin"),
+    "pickled weights": (
+        pickled_in_place_of_weights,
+        "loaded: pytorch_model.bin is missing",
+    ),
     "a pickle": (
         manifest(lambda c: c["parameters"].update(lr={"type": "pickle", "value": "x"})),
         "pickle",
@@ -124,9 +129,12 @@ DAMAGES = {
     # What is not listed is not read.
     "adapters": (
         added("adapter_config.json", '{"base_model_name_or_path": "x/y"}'),
-        "adapter_config.json was not saved with it; take it away",
+        "adapter_config.json is missing, or was not saved with it",
     ),
-    "special tokens": (added("special_tokens_map.json"), "special_tokens_map.json was not saved"),
+    "special tokens": (
+        added("special_tokens_map.json"),
+        "not saved with it",
+    ),
 }
 
 
@@ -141,7 +149,7 @@ def test_damaged_directories(copied_tagger, name):
 
 def test_a_device_that_is_not_here(copied_tagger):
     manifest(lambda content: content["parameters"].update(device="cuda:99"))(copied_tagger)
-    with pytest.raises(ValueError, match=r"'cuda:99' cannot be used here .*device='cpu'\)"):
+    with pytest.raises(ValueError, match=r"must be one of {'auto', 'cpu'.* Got 'cuda:99'"):
         load_pretrained(copied_tagger)
     assert load_pretrained(copied_tagger, device="cpu").device == "cpu"
 
@@ -174,9 +182,10 @@ def test_base_models_run_no_code_of_a_hub(own_bert):
 def test_no_directory(load, tmp_path, tiny_bert):
     (tmp_path / "file").touch()
     for path, error, message in (
-        (tmp_path / "nowhere", ValueError, r"There is no directory .*nowhere"),
-        (tmp_path / "file", ValueError, r"There is no directory .*file"),
-        (tiny_bert, ValueError, r"has no skdice.json.* base of an estimator"),
+        (tmp_path / "nowhere", ValueError, r"There is no skdice.json in .*nowhere'"),
+        ("organisation/tagger", ValueError, r"'hf download' copies a saved directory"),
+        (tmp_path / "file", ValueError, r"There is no skdice.json in .*file'"),
+        (tiny_bert, ValueError, r"There is no skdice.json .* base of an estimator"),
         (None, TypeError, "directory must be a path.*got None"),
         ("", TypeError, "directory must be a path.*got ''"),
     ):

@@ -125,8 +125,6 @@ def writes(models, directory):
     with patch.object(DirectoryCheckpoint, "save", lambda self, state: saves.append(state)):
         estimator.fit(X, y)
     estimator.save_pretrained(directory / f"saved-{RANK}")
-    if RANK:  # In the first one it takes seconds.
-        estimator.export_onnx(directory / "exported.onnx")
     return {
         "n_saves": len(saves),
         "progress": [name for name, _ in estimator.net_.callbacks],

@@ -131,7 +131,6 @@ def test_only_the_first_process_writes(ranks, directory):
     assert [rank["writes"]["progress"] for rank in ranks] == [["progress"], []]
     assert (directory / "saved-0" / "model.safetensors").exists()
     assert not (directory / "saved-1").exists()
-    assert not (directory / "exported.onnx").exists()
 
 
 @rank_0_and_1
