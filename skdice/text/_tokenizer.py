@@ -159,10 +159,6 @@ class WordTokenizer:
                 text = sequence
                 text_types.append(token_type)
                 special.append([])
-        if not text_types:
-            raise ValueError(
-                f"The tokenizer of {self.tokenizer.name_or_path!r} gives no piece for the text 'a'."
-            )
         return Frame(
             tuple(tuple(token for token, _ in group) for group in special),
             tuple(tuple(token_type for _, token_type in group) for group in special),
