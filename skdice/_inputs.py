@@ -23,9 +23,7 @@ def check_rows(rows: Any, name: str, what: str) -> list[Any]:
     items = list_items(rows)
     if items is None:
         got = describe(rows)
-        if getattr(rows, "ndim", 1) == 0:
-            got = "a scalar"
-        elif column_names(rows) is not None:
+        if column_names(rows) is not None:
             got = f"a {type(rows).__name__}. Pass one of its columns"
         raise TypeError(f"{name} must be a list, Series or object array of {what}; got {got}.")
     return items
@@ -33,21 +31,13 @@ def check_rows(rows: Any, name: str, what: str) -> list[Any]:
 
 def check_token_lists(X: Any, first_row: int = 0) -> list[list[str]]:
     """Return sentences as lists of words; ``first_row`` is the number of the first in errors."""
-    if isinstance(X, str):
-        raise TypeError(
-            f"X must be a list, Series or object array of lists of words; got {describe(X)}. For "
-            "raw text call predict_entities([text])."
-        )
     sentences = check_rows(X, "X", "lists of words")
     return [_check_strings(row, "X", i, "words") for i, row in enumerate(sentences, first_row)]
 
 
 def object_array(rows: Sequence[T]) -> ObjectArray[T]:
     """Return a 1-D object array of the rows, also if all of them have one length."""
-    array: Any = np.empty(len(rows), dtype=object)
-    for i, row in enumerate(rows):
-        array[i] = row
-    return cast("ObjectArray[T]", array)
+    return cast("ObjectArray[T]", np.fromiter(rows, dtype=object, count=len(rows)))
 
 
 def column_names(X: Any) -> list[Any] | None:
@@ -100,7 +90,7 @@ def check_pairs(X: Any) -> list[tuple[str, str]]:
                 hint = " Two lists of texts become pairs by list(zip(first, second))."
             raise ValueError(
                 f"Each row of X must be a pair (a tuple of two str); row {i} is "
-                f"{describe_with_length(row)}.{hint}"
+                f"{describe(row)}.{hint}"
             )
     texts = [text for row in rows for text in row]
     _check_all_str(texts, lambda i: f"the {('first', 'second')[i % 2]} text of row {i // 2}")
@@ -257,14 +247,6 @@ def _check_strings(row: Any, name: str, i: int, what: str) -> list[str]:
                 f"{describe(token)}."
             )
     return [str(token) for token in tokens]
-
-
-def describe_with_length(value: Any) -> str:
-    """Say what a value is, and how long if it has a length."""
-    try:
-        return f"{describe(value)} of length {len(value)}"
-    except TypeError:
-        return describe(value)
 
 
 def list_items(value: Any) -> list[Any] | None:

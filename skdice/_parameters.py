@@ -72,7 +72,7 @@ def flag(doc: str) -> Parameter:
     return Parameter("bool", doc, check_bool)
 
 
-_KNOWN: dict[Any, dict[str, Parameter]] = {}
+_KNOWN: dict[Any, dict[str, Parameter]] = {}  # Not functools.cache, which torch.compile refuses.
 
 
 def parameters_of(cls: Any) -> dict[str, Parameter]:
@@ -182,17 +182,14 @@ def check_number(
         return
     with_low, with_high = closed in ("left", "both"), closed in ("right", "both")
     kind = numbers.Integral if integer else numbers.Real
-    is_number = isinstance(value, kind) and not isinstance(value, bool)
-    if is_number:
+    if isinstance(value, kind) and not isinstance(value, bool):
         above = value >= low if with_low else value > low
         below = value <= high if with_high else value < high
         if above and below:
             return
     what = _in_words([*map(repr, words), *["None"] * optional, "an int" if integer else "a float"])
-    raise ValueError(
-        f"The {name!r} parameter of {owner} must be {what} in the range {'[' if with_low else '('}"
-        f"{low}, {high}{']' if with_high else ')'}. Got {value!r} instead."
-    )
+    bounds = f"{'[' if with_low else '('}{low}, {high}{']' if with_high else ')'}"
+    raise not_allowed(owner, name, f"{what} in the range {bounds}", value)
 
 
 def not_allowed(
@@ -209,12 +206,14 @@ def _in_words(names: Sequence[str]) -> str:
 
 def check_option(owner: str, name: str, value: Any, options: Collection[Any]) -> None:
     """Raise a ValueError unless ``value`` is one of ``options``."""
-    if any(_is_option(value, option) for option in options):
-        return
-    allowed = ", ".join(repr(option) for option in options)
-    raise ValueError(
-        f"The {name!r} parameter of {owner} must be one of {{{allowed}}}. Got {value!r} instead."
-    )
+    # An array of one str is not that str, and 1 is not True.
+    is_one = value is None or isinstance(value, str | numbers.Real)
+    if not is_one or not any(
+        value == option and isinstance(value, bool) == isinstance(option, bool)
+        for option in options
+    ):
+        allowed = f"one of {{{', '.join(map(repr, options))}}}"
+        raise not_allowed(owner, name, allowed, value)
 
 
 def check_bool(owner: str, name: str, value: Any) -> None:
@@ -222,11 +221,3 @@ def check_bool(owner: str, name: str, value: Any) -> None:
     # A grid over an array passes NumPy's bools.
     if not isinstance(value, np.bool_):
         check_option(owner, name, value, (True, False))
-
-
-def _is_option(value: Any, option: Any) -> bool:
-    """Whether both are equal and of one kind: 1 is not True, nor an array of one str that str."""
-    if isinstance(option, bool) != isinstance(value, bool):
-        return False
-    kind = numbers.Real if isinstance(option, numbers.Real) else type(option)
-    return isinstance(value, kind) and value == option

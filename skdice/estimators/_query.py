@@ -63,9 +63,6 @@ class DiceQueryTagger(WordTagger[Querying]):
     splitter_ : {"words", "characters"}
         How ``predict_entities`` splits raw texts: as the training sentences were, whose words may
         be single characters.
-    cut_words_ : list of str
-        Training words that the splitter "words" would cut most often (``'@name'``, ``"'s"``); empty
-        if it would cut less than one in twenty.
     threshold_ : float, or dict of label to float
         The score that an entity has to exceed, in [0, 1]: 0.5 after ``fit``, see
         :func:`skdice.model_selection.tune_decision`.

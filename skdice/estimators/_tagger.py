@@ -74,9 +74,6 @@ class DiceTokenTagger(WordTagger[Tagging]):
     splitter_ : {"words", "characters"}
         How ``predict_entities`` splits raw texts: as the training sentences were, whose words may
         be single characters.
-    cut_words_ : list of str
-        Training words that the splitter "words" would cut most often (``'@name'``, ``"'s"``); empty
-        if it would cut less than one in twenty.
     background_bias_ : float, or dict of label to float
         A dict if :func:`skdice.model_selection.tune_decision` tuned one for each label.
     threshold_ : float, or dict of label to float

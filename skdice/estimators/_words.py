@@ -1,11 +1,10 @@
 """What estimators have in common that tag the words of sentences."""
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from .._inputs import check_texts, check_token_lists, describe, list_some, object_array
+from .._inputs import check_texts, check_token_lists, describe, object_array
 from .._typing import ObjectArray, Spans, Strings, TagSequences, TokenLists
 from ..tasks import WordTask, warn_of_background
 from ..text import (
@@ -32,7 +31,6 @@ class WordTagger(TextEstimator[T]):
 
     scheme_ = FittedAttribute[str | None]("task.scheme")
     splitter_ = FittedAttribute[str]("task.splitter")
-    cut_words_ = FittedAttribute[list[str]]("task.cut_words")
 
     def predict(self, X: TokenLists) -> ObjectArray[list[str]]:
         """Tag sentences.
@@ -116,13 +114,6 @@ class WordTagger(TextEstimator[T]):
         if splitter is None and self.splitter_ == "words":
             for i, text in enumerate(texts):
                 check_spaced(text, i, _NO_SPACES)
-            if self.cut_words_:
-                warnings.warn(
-                    f"splitter='words' cuts what the training sentences had as one word, for "
-                    f"example {list_some(self.cut_words_)}. splitter='whitespace' does not, and a "
-                    f"callable splits as you like; pass the name to keep it without this warning.",
-                    stacklevel=2,
-                )
         offsets = [checked_split(split, text, i) for i, text in enumerate(texts)]
         sentences = [[text[a:b] for a, b in spans] for text, spans in zip(texts, offsets)]
         return object_array(

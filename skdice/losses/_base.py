@@ -146,7 +146,7 @@ class Loss(BaseEstimator, nn.Module):
         if self.reduction == "none":
             self.check_parameters()
             items = self._prepare(logits, target, sample_weight)
-            with _autocast_off(logits):
+            with torch.autocast(logits.device.type, enabled=False):
                 losses = self._weighted_losses(items)
             return losses.squeeze(1) if losses.ndim == 2 and losses.shape[1] == 1 else losses
         return self.value(self.sums(logits, target, sample_weight))
@@ -165,7 +165,7 @@ class Loss(BaseEstimator, nn.Module):
         """
         self.check_parameters()
         items = self._prepare(logits, target, sample_weight)
-        with _autocast_off(logits):
+        with torch.autocast(logits.device.type, enabled=False):
             return self._sums(items)
 
     def value(self, sums: Tensor) -> Tensor:
@@ -264,28 +264,23 @@ class Loss(BaseEstimator, nn.Module):
     def _sample_weight(self, logits: Tensor, valid: Tensor, sample_weight: Tensor | None) -> Tensor:
         if sample_weight is None:
             return valid.to(logits.dtype)
-        if sample_weight.shape == valid.shape and valid.ndim == 2:
-            weight = sample_weight.to(logits).masked_fill(~valid, 0.0)
-            _check_weights("sample_weight", "item", weight)
-            return weight
-        if sample_weight.shape != logits.shape[:1]:
+        if sample_weight.shape not in (valid.shape, valid.shape[:1]):
             raise ValueError(
                 f"sample_weight must have shape ({len(logits)},), one weight per item; got "
                 f"{tuple(sample_weight.shape)}."
             )
+        if sample_weight.ndim < valid.ndim:
+            sample_weight = sample_weight.unsqueeze(1).expand_as(valid)
         # Those of ignored items may be anything.
-        used = valid.any(1) if valid.ndim == 2 else valid
-        weight = sample_weight.to(logits).masked_fill(~used, 0.0)
+        weight = sample_weight.to(logits).masked_fill(~valid, 0.0)
         _check_weights("sample_weight", "item", weight)
-        return weight if valid.ndim == 1 else weight.unsqueeze(1) * valid
+        return weight
 
     def _gold_weight(self, logits: Tensor, target: Tensor) -> Tensor:
         """Return the class weight of each target, of the shape of target."""
-        if target.ndim == 1:
-            return self._class_weight(logits, (logits.shape[1],))[target]
-        n_columns = target.shape[1]
-        if n_columns == 1:
-            return self._class_weight(logits, (2,))[target]
+        n_columns = logits.shape[1]
+        if target.ndim == 1 or n_columns == 1:
+            return self._class_weight(logits, (max(n_columns, 2),))[target]
         weight = self._class_weight(logits, (n_columns, 2))
         return torch.where(target == 1, weight[:, 1], weight[:, 0])
 
@@ -335,10 +330,6 @@ def against_rest(logits: Tensor) -> Tensor:
 def accumulator(tensor: Tensor) -> Tensor:
     """Return the tensor in the widest float type of its device, for long sums."""
     return tensor if tensor.device.type == "mps" else tensor.double()
-
-
-def _autocast_off(tensor: Tensor) -> torch.autocast:
-    return torch.autocast(tensor.device.type, enabled=False)
 
 
 def _check_weights(what: str, unit: str, weight: Tensor) -> None:

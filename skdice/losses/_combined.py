@@ -45,6 +45,8 @@ class CombinedLoss(BaseEstimator, nn.Module, Generic[Target]):
     They have the protocol of :class:`Loss`, but for its parameters; a target is a tuple of tensors.
     """
 
+    span_weights: Sequence[float]  # of the parts in the mean
+
     def __init__(self, loss: Loss) -> None:
         super().__init__()
         self.loss = loss
@@ -60,11 +62,6 @@ class CombinedLoss(BaseEstimator, nn.Module, Generic[Target]):
 
     def total_weight(self, target: Target, sample_weight: Tensor | None = None) -> Tensor:
         """Return what a separable loss of some windows is divided by, a scalar; it adds up."""
-        raise NotImplementedError
-
-    @property
-    def weights(self) -> Sequence[float]:
-        """The weights of the parts in the mean."""
         raise NotImplementedError
 
     def forward(
@@ -84,8 +81,8 @@ class CombinedLoss(BaseEstimator, nn.Module, Generic[Target]):
 
     def value(self, sums: Tensor) -> Tensor:
         """Turn (added up) ``sums`` into the loss, a scalar tensor."""
-        parts = zip(self.weights, sums.chunk(len(self.weights)))
-        total = sum(self.weights)
+        parts = zip(self.span_weights, sums.chunk(len(self.span_weights)))
+        total = sum(self.span_weights)
         return torch.stack([weight / total * self.loss.value(part) for weight, part in parts]).sum()
 
     @property
@@ -117,9 +114,7 @@ class SpanLoss(CombinedLoss[SpanTarget]):
     shape (n_items, 2), are the scores of the positions as start and as end.
     """
 
-    @property
-    def weights(self) -> Sequence[float]:
-        return (1.0, 1.0)
+    span_weights = (1.0, 1.0)
 
     @staticmethod
     def target(batch: Mapping[str, Tensor]) -> SpanTarget:
@@ -197,10 +192,6 @@ class QueryLoss(CombinedLoss[QueryTarget]):
         super().__init__(loss)
         self.span_weights = span_weights
         self.match_candidates = match_candidates
-
-    @property
-    def weights(self) -> Sequence[float]:
-        return self.span_weights
 
     @staticmethod
     def target(batch: Mapping[str, Tensor]) -> QueryTarget:

@@ -63,14 +63,14 @@ def loss_parameters(name: str) -> tuple[str, ...]:
     >>> loss_parameters("tversky")
     ('alpha', 'beta', 'gamma', 'memory', 'ce_weight')
     """
-    if isinstance(name, str) and name in ("auto", "cv"):
-        return ()
-    if not isinstance(name, str) or name not in _CLASSES:
-        allowed = ", ".join(repr(known) for known in ("auto", "cv", *LOSS_NAMES))
+    allowed = ("auto", "cv", *LOSS_NAMES)
+    if not isinstance(name, str) or name not in allowed:
         raise ValueError(
-            f"The 'loss' parameter must be one of {{{allowed}}} or a skdice.losses.Loss object. "
-            f"Got {name!r} instead."
+            f"The 'loss' parameter must be one of {{{', '.join(map(repr, allowed))}}} or a "
+            f"skdice.losses.Loss object. Got {name!r} instead."
         )
+    if name in ("auto", "cv"):
+        return ()
     # What was published has no memory.
     left_out = {"memory"} if "-" in name else set()
     known = parameters_of(_CLASSES[name])

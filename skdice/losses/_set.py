@@ -167,12 +167,6 @@ class SetLoss(Loss):
         if self.average == "micro":
             numerator = numerator.masked_fill(~keep, 0.0).sum(1)
             denominator = denominator.masked_fill(~keep, 0.0).sum(1)
-            return self._set_loss(numerator, denominator)
-        total = self._set_loss(numerator, denominator).masked_fill(~keep, 0.0).sum(1)
-        return total / keep.sum(-1).clamp_min(1) if self.average == "macro" else total
-
-    def _set_loss(self, numerator: Tensor, denominator: Tensor) -> Tensor:
-        """Return ``1 - (N + gamma) / (D + gamma)``."""
         numerator = numerator + self.gamma
         denominator = denominator + self.gamma
         # An empty set without smoothing is 0 / 0: nothing is wrong in it, its loss is 0.
@@ -180,7 +174,11 @@ class SetLoss(Loss):
         losses = 1 - numerator / denominator.masked_fill(empty, 1.0)
         losses = losses.masked_fill(empty, 0.0)
         # Rounding may put N one unit above D: the value stays in range, the gradient as it is.
-        return losses - losses.detach().clamp_max(0)
+        losses = losses - losses.detach().clamp_max(0)
+        if self.average == "micro":
+            return losses
+        total = losses.masked_fill(~keep, 0.0).sum(1)
+        return total / keep.sum(-1).clamp_min(1) if self.average == "macro" else total
 
     def _kept_classes(self, n_classes: int, device: torch.device) -> Tensor:
         """Return a bool mask, (n_classes,), that is False for the background."""

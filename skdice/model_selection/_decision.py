@@ -97,34 +97,20 @@ def tune_decision(
     >>> sure = tune_decision(tagger, X_valid, y_valid, min_precision=0.9)  # doctest: +SKIP
     >>> tuned = tune_decision(tagger, X_train, y_train, cv=5)  # doctest: +SKIP
     """
-    if isinstance(estimator, Pipeline):
-        *before, (name, last) = estimator.steps
-        for _, step in before:
+    pipelines, last = [], estimator
+    while isinstance(last, Pipeline):
+        pipelines.append(last)
+        for _, step in last.steps[:-1]:
             if hasattr(step, "transform"):  # Others, such as samplers, only change what is fitted.
                 X = step.transform(X)
-        tuned_last = tune_decision(
-            last,
-            X,
-            y,
-            metric=metric,
-            sample_weight=sample_weight,
-            per_label=per_label,
-            min_precision=min_precision,
-            min_recall=min_recall,
-            cv=cv,
-            groups=groups,
-        )
-        pipeline = copy.copy(estimator)
-        pipeline.steps = [*before, (name, tuned_last)]
-        return pipeline
-    if not isinstance(estimator, TextEstimator):
-        got = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
+        last = last.steps[-1][1]
+    if not isinstance(last, TextEstimator):
+        got = f"the class {last.__name__}" if isinstance(last, type) else repr(last)
         raise TypeError(
             f"tune_decision takes a fitted classifier, tagger or extractor of skdice; got {got}. "
             f"For other classifiers see sklearn.model_selection.TunedThresholdClassifierCV."
         )
-    check_is_fitted(estimator, "net_")
-    task = estimator.task
+    check_is_fitted(last, "net_")
     X, y = indexable_rows(X), indexable_rows(y)
     weight = check_sample_weight(sample_weight, _num_samples(X))
     weights = {} if weight is None else {"sample_weight": weight}
@@ -132,9 +118,13 @@ def tune_decision(
     goal = Goal(per_label, min_precision, min_recall, of_y)
     goal.check()
     check_number("tune_decision", "cv", cv, low=2, integer=True, optional=True)
-    rows = estimator.read_labelled(X, y, weight)
+    rows = last.read_labelled(X, y, weight)
     if cv is None:
-        scores = estimator.decision_scores(rows.X)
+        scores = last.decision_scores(rows.X)
     else:
-        scores = estimator.out_of_fold_scores(X, y, weight, groups, n_folds=cv)
-    return estimator.with_task(task.tune(rows, scores, goal))
+        scores = last.out_of_fold_scores(X, y, weight, groups, n_folds=cv)
+    tuned: Any = last.with_task(last.task.tune(rows, scores, goal))
+    for pipeline in reversed(pipelines):
+        inner, tuned = tuned, copy.copy(pipeline)
+        tuned.steps = [*pipeline.steps[:-1], (pipeline.steps[-1][0], inner)]
+    return tuned

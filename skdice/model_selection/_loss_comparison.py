@@ -14,13 +14,6 @@ from .._parameters import check_option
 from ..metrics import RowCounts, resampled_sums
 
 _N_RESAMPLES = 2000
-_TITLES = {
-    "precision": "Precision",
-    "recall": "Recall",
-    "f1": "F1",
-    "accuracy": "Accuracy",
-    "exact_match": "EM",
-}
 _LATEX = str.maketrans(
     {"\\": r"\textbackslash{}", "±": r"$\pm$", "Δ": r"$\Delta$", "~": r"\textasciitilde{}"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "^": r"\textasciicircum{}"}
@@ -95,11 +88,6 @@ class LossComparison:
         names = ("loss", "seed", "fit_seconds")
         self.frame = pd.DataFrame(
             [dict(zip(names, run)) | run.counts.of_all_rows() for run in self._runs]
-        )
-
-    def __repr__(self) -> str:
-        return (
-            f"LossComparison(losses={self.losses}, seeds={self.seeds}, baseline={self.baseline!r})"
         )
 
     def table(self) -> pd.DataFrame:
@@ -220,7 +208,8 @@ class LossComparison:
         for metric in self.metrics:
             means = [f"{mean:.2f}" for mean in table[metric]]
             best = max(means, key=float) if len(means) > 1 else None
-            columns[_TITLES[metric]] = [
+            title = "EM" if metric == "exact_match" else metric.capitalize()
+            columns[title] = [
                 (bold if mean == best else "{}").format(
                     escape(mean if math.isnan(sd) else f"{mean} ± {sd:.2f}")
                 )
@@ -229,7 +218,7 @@ class LossComparison:
             name = f"{metric}_delta"
             if name in table and len(table) > 1:
                 parts = zip(table[name], table[f"{name}_low"], table[f"{name}_high"])
-                columns[escape(f"Δ {_TITLES[metric]} [95 %]")] = [
+                columns[escape(f"Δ {title} [95 %]")] = [
                     "" if math.isnan(delta) else escape(f"{delta:+.2f} [{low:+.2f}, {high:+.2f}]")
                     for delta, low, high in parts
                 ]

@@ -40,7 +40,6 @@ def suggest_loss(
     trial: BaseTrial,
     losses: Sequence[str] = SEARCHED_LOSSES,
     *,
-    free_beta: bool = False,
     prefix: str = "",
 ) -> dict[str, Any]:
     """Let an Optuna trial choose a loss and those parameters that the loss has.
@@ -62,8 +61,6 @@ def suggest_loss(
         Its parameters have the name of the loss in them (``"dsc_alpha"``, ``"tversky_alpha"``).
     losses : sequence of str, default=("ce", "wce", "focal", "dice", "tversky", "dsc")
         Names to choose from. Presets, such as ``"dsc-paper"``, have no parameters to search.
-    free_beta : bool, default=False
-        Whether Tversky's beta is searched in 0.1..0.9 as well, instead of ``beta = 1 - alpha``.
     prefix : str, default=""
         Put before every name, ``"tagger__"`` for a step of a pipeline.
 
@@ -103,13 +100,11 @@ def suggest_loss(
         loss_parameters(name)
     loss = trial.suggest_categorical(f"{prefix}loss", names)
     parameters = dict.fromkeys(("loss", *LOSS_PARAMETERS)) | {"loss": loss}
-    parameters |= _suggest_parameters(trial, str(loss), f"{prefix}{loss}_", free_beta)
+    parameters |= _suggest_parameters(trial, str(loss), f"{prefix}{loss}_")
     return {f"{prefix}{name}": value for name, value in parameters.items()}
 
 
-def _suggest_parameters(
-    trial: BaseTrial, loss: str, prefix: str, free_beta: bool
-) -> dict[str, float]:
+def _suggest_parameters(trial: BaseTrial, loss: str, prefix: str) -> dict[str, float]:
     """Return values of the parameters that the loss takes, unless it is a preset."""
 
     def draw(name: str, low: float, high: float, log: bool = False) -> float:
@@ -126,7 +121,7 @@ def _suggest_parameters(
         parameters["alpha"] = draw("alpha", 0.001, 1.0, log=True)
     elif loss == "tversky":
         alpha = parameters["alpha"] = draw("alpha", 0.1, 0.9)
-        parameters["beta"] = draw("beta", 0.1, 0.9) if free_beta else 1 - alpha
+        parameters["beta"] = 1 - alpha
     parameters["gamma"] = draw("gamma", 0.01, 10.0, log=True)
     parameters["memory"] = draw("memory", 1.0, 100.0, log=True)
     parameters["ce_weight"] = draw("ce_weight", 0.0, 0.5)
@@ -143,26 +138,23 @@ def make_space(space: Any, estimator: BaseEstimator) -> tuple[Space, dict[str, A
         return _default_space(estimator)
     if callable(space):
         return space, None
-    if not isinstance(space, Mapping) or not space:
+    from optuna.distributions import BaseDistribution
+
+    values = {}
+    if isinstance(space, Mapping):
+        values = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in space.items()}
+    if not values or not all(
+        isinstance(given, BaseDistribution) or (isinstance(given, list | tuple) and given)
+        for given in values.values()
+    ):
         allowed = (
             "None, a dict of lists of values or Optuna distributions by parameter, or a callable "
             "that takes an Optuna trial and returns a dict of parameters"
         )
         raise not_allowed("DiceSearchCV", "space", allowed, space, TypeError)
-    from optuna.distributions import BaseDistribution
-
-    values = {}
     # A loss comes first, as it decides which of the others are drawn.
-    for name in sorted(space, key=lambda name: str(name).rpartition("__")[2] != "loss"):
-        given = space[name]
-        if isinstance(given, np.ndarray):
-            given = given.tolist()
-        if not isinstance(given, BaseDistribution | list | tuple) or given in ([], ()):
-            allowed = "a dict of lists of values or of Optuna distributions"
-            got = f"{name!r}: {given!r}"
-            raise TypeError(f"The 'space' parameter of DiceSearchCV must be {allowed}. Got {got}.")
-        values[name] = given
-    return partial(_draw, values), None
+    names = sorted(values, key=lambda name: name.rpartition("__")[2] != "loss")
+    return partial(_draw, {name: values[name] for name in names}), None
 
 
 def _draw(space: Mapping[str, Any], trial: BaseTrial) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
-from traceback import format_exception_only
 from typing import Any
 
 import numpy as np
@@ -69,14 +68,10 @@ class Objective:
             try:
                 found = self._evaluate(parameters, train, test)
             except Exception as error:
-                text = "".join(format_exception_only(error)).strip()
+                text = f"{type(error).__name__}: {error}"
                 trial.set_user_attr(_ERROR, trial.user_attrs.get(_ERROR, text))
                 if self.error_score == "raise":
-                    shown = ", ".join(
-                        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value!r}"
-                        for name, value in parameters.items()
-                    )
-                    error.add_note(f"In trial {trial.number}, with the parameters {shown}.")
+                    error.add_note(f"In trial {trial.number}, with the parameters {parameters}.")
                     raise
                 found = float(self.error_score), time.perf_counter() - start, 0.0
             for values, value in zip(folds.values(), found):

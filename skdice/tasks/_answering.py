@@ -16,7 +16,6 @@ from .._inputs import (
     column_names,
     count_of,
     describe,
-    describe_with_length,
     is_pair,
     is_table,
     list_items,
@@ -302,7 +301,7 @@ def _read_row(row: Any, i: int) -> tuple[Any, Any]:
     if not is_pair(row):
         raise ValueError(
             f"Each row of X must be a dict with 'question' and 'context' or a pair (question, "
-            f"context); row {i} is {describe_with_length(row)}."
+            f"context); row {i} is {describe(row)}."
         )
     return row[0], row[1]
 

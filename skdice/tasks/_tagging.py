@@ -28,7 +28,6 @@ from ..text import (
     has_capital,
     infer_scheme,
     keep_above,
-    often_cut,
 )
 from ._goal import F1, Goal, choose_decision, score_candidates
 from ._rows import Rows
@@ -54,8 +53,6 @@ class WordTask(Task):
     """The base of the tasks that find tags or entities in sentences of words."""
 
     splitter: str = "words"  # of raw texts: "words" or "characters", as in training
-    # Words of the training sentences that the splitter "words" would cut.
-    cut_words: list[str] = field(default_factory=list)
     scheme: str | None = None  # of chunk tags
 
     @property
@@ -83,9 +80,7 @@ class WordTask(Task):
 
     def with_splitter(self, sentences: Sequence[Sequence[str]]) -> Self:
         """Return the task with the way in which raw texts are split into words."""
-        if are_characters(sentences):
-            return replace(self, splitter="characters", cut_words=[])
-        return replace(self, splitter="words", cut_words=often_cut(sentences))
+        return replace(self, splitter="characters" if are_characters(sentences) else "words")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -165,7 +160,7 @@ class Tagging(WordTask):
 
     def learn(self, rows: Rows, reader: TextReader) -> Self:
         classes = sorted({tag for row in rows.y for tag in row})
-        capacity = reader.max_length - reader.frame(1).n_special
+        capacity = reader.max_length - reader.tokenizer.frame.n_special
         stride = capacity // 4 if self.stride is None else int(self.stride)
         if stride >= capacity:
             raise ValueError(

@@ -24,7 +24,6 @@ from ._splitting import (
     checked_split,
     find_splitter,
     find_word,
-    often_cut,
 )
 from ._tags import allowed_transitions, are_chunk_tags, infer_scheme, spelled_roles, write_tags
 from ._tokenizer import Frame, TextReader, WordTokenizer

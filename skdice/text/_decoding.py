@@ -145,7 +145,7 @@ def find_spans(
     encoded: EncodedQueries,
     logits: np.ndarray,
     labels: Sequence[str],
-    threshold: float | Mapping[str, float],
+    threshold: Threshold,
 ) -> list[list[tuple[float, Entity]]]:
     """Return the spans of each sentence whose start, end and match exceed a threshold.
 
@@ -158,18 +158,18 @@ def find_spans(
     size = (logits.shape[1] - 2) // 2
     row = data.text * len(labels) + encoded.query  # Windows of one row share spans.
     low, high = span_bounds(row, encoded.window_start, encoded.window_stop)
+    cuts = by_label(threshold, labels)
     found: list[list[tuple[float, Entity]]] = [[] for _ in range(data.n_texts)]
     for w, (first, last) in enumerate(pairwise(data.items.offsets.tolist())):
         here, label = slice(first, last), labels[encoded.query[w]]
-        cut = threshold[label] if isinstance(threshold, Mapping) else threshold
-        starts = first + np.flatnonzero(logits[here, 0] > cut)
-        ends = first + np.flatnonzero(logits[here, 1] > cut)
+        starts = first + np.flatnonzero(logits[here, 0] > cuts[label])
+        ends = first + np.flatnonzero(logits[here, 1] > cuts[label])
         if not len(starts) or not len(ends):
             continue
         match = logits[starts, 2 : 2 + size] @ logits[ends, 2 + size :].T / size**0.5
         lowest = np.minimum(match, np.minimum(logits[starts, None, 0], logits[ends, 1]))
         centre = encoded.place[starts, None] + encoded.place[ends]
-        is_span = (lowest > cut) & (starts[:, None] <= ends)
+        is_span = (lowest > cuts[label]) & (starts[:, None] <= ends)
         is_span &= (centre > low[w]) & (centre <= high[w])
         for i, j in zip(*np.nonzero(is_span)):
             start, end = int(encoded.word[starts[i]]), int(encoded.word[ends[j]]) + 1

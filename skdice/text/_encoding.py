@@ -1,12 +1,12 @@
 """The encoded data set: what fitting, searching, caching and checkpoints share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ._ragged import Ragged, offsets_from_lengths, ranges
-from ._tokenizer import Frame, WordTokenizer
+from ._tokenizer import WordTokenizer
 from ._windows import central_window, cut_windows, truncated_lengths
 
 # Of words, for encoders that do not see case. They count from 1: 0 is what belongs to no word.
@@ -122,7 +122,8 @@ def encode_words(
         of_words = word_shapes(words) * np.repeat(is_told, np.diff(word_offsets))
         of_pieces = np.repeat(of_words, pieces.lengths)
         shapes = Ragged(of_pieces[ranges(start, stop)], windows.offsets)
-        token_type_ids = tokenizer.frame.of_zeros().put_around(shapes)[0]
+        zeros = tuple((0,) * len(group) for group in tokenizer.frame.special)
+        token_type_ids = replace(tokenizer.frame, special=zeros).put_around(shapes)[0]
     return EncodedDataset(
         input_ids=input_ids,
         token_type_ids=token_type_ids,
@@ -134,18 +135,18 @@ def encode_words(
 
 def encode_rows(
     rows: Sequence[Sequence[str]],
+    n_texts: int,
     tokenizer: WordTokenizer,
-    frame: Frame,
     max_length: int,
     truncation: str,
 ) -> tuple[EncodedDataset, np.ndarray]:
     """Encode rows of one or two texts each, a window and an item per row.
 
-    ``frame`` has the special tokens around so many texts, which count in ``max_length``. Returned
-    are the data set, and the rows that were cut as :func:`truncated_lengths` says.
+    Special tokens count in ``max_length``. Returned are the data set, and the rows that were cut as
+    :func:`truncated_lengths` says.
     """
     n_rows = len(rows)
-    n_texts = len(frame.text_types)
+    frame = tokenizer.pair_frame if n_texts == 2 else tokenizer.frame
     pieces = tokenizer.encode_texts([text for row in rows for text in row])
     texts = [pieces.take(np.arange(i, len(pieces), n_texts)) for i in range(n_texts)]
     lengths = [text.lengths for text in texts]

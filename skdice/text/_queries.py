@@ -9,7 +9,7 @@ import numpy as np
 from ._encoding import EncodedDataset
 from ._ragged import Ragged, offsets_from_lengths, ranges
 from ._tokenizer import WordTokenizer
-from ._windows import cut_windows
+from ._windows import cut_windows, room_beside
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,14 @@ def encode_queries(
     n_pieces = np.diff(text_offsets)
 
     asked = tokenizer.encode_texts(queries)
-    room = max_length - tokenizer.pair_frame.n_special - asked.lengths
-    shared = _strides(queries, asked.lengths, room, stride, max_length)
+    room, shared = room_beside(
+        asked.lengths,
+        tokenizer.pair_frame.n_special,
+        max_length,
+        stride,
+        np.inf,
+        lambda i: f"The query {queries[i]!r}",
+    )
     row_sentence = np.repeat(np.flatnonzero(n_pieces), len(queries))
     row_query = np.tile(np.arange(len(queries)), len(row_sentence) // max(1, len(queries)))
     row, start, stop = cut_windows(n_pieces[row_sentence], room[row_query], shared[row_query])
@@ -101,20 +107,6 @@ def encode_queries(
         window_stop=stop,
         n_uncovered=n_uncovered,
     )
-
-
-def _strides(
-    queries: Sequence[str], n_asked: np.ndarray, room: np.ndarray, stride: int | None, longest: int
-) -> np.ndarray:
-    """Return the pieces that windows share, for each query."""
-    least = 1 if stride is None else stride + 1
-    for i in np.flatnonzero(room < least)[:1]:
-        raise ValueError(
-            f"The query {queries[i]!r} has {n_asked[i]} pieces, which leaves {max(room[i], 0)} of "
-            f"max_length={longest} for the words of a sentence; at least {least} must be "
-            f"left with stride={stride}."
-        )
-    return room // 4 if stride is None else np.full(len(room), stride)
 
 
 def _targets(

@@ -8,7 +8,7 @@ import numpy as np
 from ._encoding import EncodedDataset
 from ._ragged import Ragged, offsets_from_lengths, ranges
 from ._tokenizer import WordTokenizer, distinct_texts
-from ._windows import cut_windows
+from ._windows import cut_windows, room_beside
 
 Span = tuple[int, int]
 
@@ -72,18 +72,22 @@ def encode_questions(
     can_start = _is_new(start, is_filled, pieces.offsets)
     can_end = _is_new(-end[::-1], is_filled[::-1], len(end) - pieces.offsets[::-1])[::-1]
 
-    capacity = max_length - tokenizer.pair_frame.n_special - asked.lengths
     n_pieces = pieces.lengths[which]
-    shared = _strides(stride, capacity, asked.lengths, n_pieces, max_length)
-    row, window_start, window_stop = cut_windows(n_pieces, capacity, shared)
+    room, shared = room_beside(
+        asked.lengths,
+        tokenizer.pair_frame.n_special,
+        max_length,
+        stride,
+        n_pieces,
+        lambda i: f"The question of row {i}",
+    )
+    row, window_start, window_stop = cut_windows(n_pieces, room, shared)
     length = window_stop - window_start
     context_first = pieces.offsets[which[row]] + window_start  # In the flat pieces.
     in_context = ranges(context_first, context_first + length)
 
-    windows, asked = (
-        Ragged(pieces.values[in_context], offsets_from_lengths(length)),
-        asked.take(row),
-    )
+    windows = Ragged(pieces.values[in_context], offsets_from_lengths(length))
+    asked = asked.take(row)
     input_ids, token_type_ids, before = tokenizer.put_beside(asked, windows)
     texts = (windows, asked) if tokenizer.pads_left else (asked, windows)
     no_answer = _no_answer_positions(texts, tokenizer)
@@ -132,38 +136,6 @@ def _no_answer_positions(texts: Sequence[Ragged], tokenizer: WordTokenizer) -> n
         f"around two texts; that of {tokenizer.tokenizer.name_or_path!r} has none. It stands for "
         f"'no answer'."
     )
-
-
-def _strides(
-    stride: int | None,
-    capacity: np.ndarray,
-    n_asked: np.ndarray,
-    n_pieces: np.ndarray,
-    max_length: int,
-) -> np.ndarray | int:
-    """Return the pieces that windows share, for each question."""
-    too_long = np.flatnonzero(capacity < 1)
-    if len(too_long):
-        i = too_long[0]
-        raise ValueError(
-            f"The question of row {i} has {n_asked[i]} pieces, which leaves no room for its "
-            f"context: {n_asked[i] + capacity[i] - 1} are allowed with max_length={max_length}"
-            f"{_others(too_long)}."
-        )
-    if stride is None:
-        return capacity // 4
-    too_long = np.flatnonzero((capacity <= stride) & (capacity < n_pieces))
-    if len(too_long):
-        i = too_long[0]
-        raise ValueError(
-            f"The 'stride' parameter must be smaller than what a window has room for beside the "
-            f"question: {capacity[i]} pieces in row {i}{_others(too_long)}. Got {stride!r} instead."
-        )
-    return stride
-
-
-def _others(rows: np.ndarray) -> str:
-    return f" ({len(rows)} questions are too long)" if len(rows) > 1 else ""
 
 
 def _is_new(place: np.ndarray, is_filled: np.ndarray, offsets: np.ndarray) -> np.ndarray:

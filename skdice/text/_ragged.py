@@ -1,6 +1,6 @@
 """Ragged arrays: rows of different lengths in one flat array."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,9 +26,6 @@ class Ragged:
 
     def __getitem__(self, row: int) -> np.ndarray:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        return (self[row] for row in range(len(self)))
 
     @property
     def lengths(self) -> np.ndarray:

@@ -86,24 +86,22 @@ class Similarities(NamedTuple):
         return offset
 
     def features(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        """Return the similarities of each pair, in [0, 1].
+        """Return the similarities of each pair, in [0, 1], of shape (n_pairs, 5).
 
-        Parameters
-        ----------
-        pairs : sequence of tuple of (str, str)
-
-        Returns
-        -------
-        ndarray of shape (n_pairs, 5)
-            Columns as ``SIMILARITIES``. The texts of a pair may change places.
+        The columns are those of ``SIMILARITIES``. The texts of a pair may change places.
         """
         sides = [[pair[side] for pair in pairs] for side in (0, 1)]
-        a, b = (self._weigh("characters", texts) for texts in sides)
-        columns = [_cosine(a, b), _overlap(a, b)]
-        columns.append(_cosine(*(self._weigh("words", texts) for texts in sides)))
-        columns.append(_overlap(*(self._weigh("numbers", texts) for texts in sides)))
+        characters, words, numbers = (
+            [self._weigh(kind, texts) for texts in sides] for kind in _TERMS
+        )
         lengths = np.array([[len(text) for text in texts] for texts in sides]) + 1.0
-        columns.append(lengths.min(axis=0) / lengths.max(axis=0))
+        columns = [
+            _cosine(*characters),
+            _overlap(*characters),
+            _cosine(*words),
+            _overlap(*numbers),
+            lengths.min(axis=0) / lengths.max(axis=0),
+        ]
         return np.stack(columns, axis=1)
 
     def _weigh(self, kind: str, texts: list[str]) -> csr_array:

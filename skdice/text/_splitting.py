@@ -1,11 +1,9 @@
 """Where the words of raw texts lie."""
 
+import operator
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Sequence
-
-import numpy as np
 
 from .._parameters import not_allowed
 
@@ -16,7 +14,6 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]"
 )
-_SPACED = re.compile(r"\S+")
 
 
 def split_words(text: str) -> list[tuple[int, int]]:
@@ -25,26 +22,22 @@ def split_words(text: str) -> list[tuple[int, int]]:
     White space parts words, and every punctuation mark or symbol (Unicode categories P and S) is a
     word of its own: "Oslo, e.g." has six. Marks and invisible characters stay with their word.
     """
-    spans: list[tuple[int, int]] = []
-    start = None
-    for i, char in enumerate(text):
-        alone = unicodedata.category(char)[0] in "PS"
-        if alone or char.isspace():
-            if start is not None:
-                spans.append((start, i))
-                start = None
-            if alone:
+    spans = []
+    for start, stop in split_at_spaces(text):
+        for i in range(start, stop):
+            if unicodedata.category(text[i])[0] in "PS":
+                if start < i:
+                    spans.append((start, i))
                 spans.append((i, i + 1))
-        elif start is None:
-            start = i
-    if start is not None:
-        spans.append((start, len(text)))
+                start = i + 1
+        if start < stop:
+            spans.append((start, stop))
     return spans
 
 
 def split_at_spaces(text: str) -> list[tuple[int, int]]:
     """Return where white space leaves something: the splitter ``"whitespace"``."""
-    return [match.span() for match in _SPACED.finditer(text)]
+    return [match.span() for match in re.finditer(r"\S+", text)]
 
 
 def split_characters(text: str) -> list[tuple[int, int]]:
@@ -74,16 +67,19 @@ def find_splitter(owner: str, splitter: str | Splitter) -> Splitter:
 
 def checked_split(splitter: Splitter, text: str, row: int) -> list[tuple[int, int]]:
     """Split a text and make sure that the spans are ascending, not empty and inside the text."""
-    spans = list(splitter(text))
-    before = 0
-    for span in spans:
-        if not _is_offsets(span) or not before <= span[0] < span[1] <= len(text):
+    spans: list[tuple[int, int]] = []
+    for span in splitter(text):
+        try:
+            start, end = map(operator.index, span)
+        except (TypeError, ValueError):
+            start = end = -1
+        if not (spans[-1][1] if spans else 0) <= start < end <= len(text):
             raise ValueError(
                 f"The splitter must give ascending (start, end) offsets, start < end, inside the "
                 f"text; for row {row} (length {len(text)}) it gave {span!r}."
             )
-        before = span[1]
-    return [(int(start), int(end)) for start, end in spans]
+        spans.append((start, end))
+    return spans
 
 
 def find_word(text: str, context: str) -> tuple[list[int], bool]:
@@ -116,22 +112,7 @@ def are_characters(sentences: Sequence[Sequence[str]]) -> bool:
     return n_single > 0.9 * n_words
 
 
-def often_cut(sentences: Sequence[Sequence[str]]) -> list[str]:
-    """Return the words that :func:`split_words` cuts most often, if it cuts one in twenty."""
-    counts = Counter(word for words in sentences for word in words)
-    cut = Counter({word: n for word, n in counts.items() if len(split_words(word)) > 1})
-    is_often = cut.total() > 0.05 * counts.total()
-    return [word for word, _ in cut.most_common(3)] if is_often else []
-
-
 def check_spaced(text: str, row: int, hint: str) -> None:
     """Raise a ValueError for a text mostly in a script without spaces, such as Chinese and Thai."""
     if 2 * len(_UNSPACED.findall(text)) > sum(not char.isspace() for char in text):
         raise ValueError(f"Row {row} is written without spaces: {text[:20]!r}. {hint}")
-
-
-def _is_offsets(span: object) -> bool:
-    span = span.tolist() if isinstance(span, np.ndarray) else span
-    if not isinstance(span, tuple | list) or len(span) != 2:
-        return False
-    return all(isinstance(place, int | np.integer) for place in span)

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -83,11 +82,6 @@ def allowed_transitions(classes: Sequence[str], scheme: str) -> tuple[np.ndarray
     The first and the last array have the shape (n_classes,), the other one (n_classes, n_classes):
     ``follow[a, b]`` says that class b may come right after class a.
     """
-    return _transitions(tuple(classes), scheme)
-
-
-@lru_cache(maxsize=8)
-def _transitions(classes: tuple[str, ...], scheme: str) -> tuple[np.ndarray, ...]:
     parsed = [_parse(tag) for tag in classes]
     # The end of a sentence allows what a following O allows, the start what a preceding one does.
     border = ("O", "")

@@ -3,8 +3,7 @@
 import copy
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,10 +32,6 @@ class Frame:
     def n_before(self) -> int:
         """Number of special tokens before the first text."""
         return len(self.special[0])
-
-    def of_zeros(self) -> "Frame":
-        """Return a frame with zeros in the places of the special tokens."""
-        return replace(self, special=tuple((0,) * len(tokens) for tokens in self.special))
 
     def put_around(self, *texts: Ragged) -> tuple[Ragged, Ragged]:
         """Join the first, the second, ... text of each row with the special tokens.
@@ -70,9 +65,18 @@ class WordTokenizer:
     """
 
     def __init__(self, model: str) -> None:
-        self.tokenizer = _load_tokenizer(model)
-        self._backend = _plain_backend(self.tokenizer)
-        self.word_prefix = " " if _lacks_prefix_space(self._backend.pre_tokenizer) else ""
+        self.tokenizer = own = _load_tokenizer(model)
+        self._backend = _plain_backend(own)
+        self.pad_id = int(own.pad_token_id or 0)  # fills up short rows of a batch
+        self.pads_left = bool(own.padding_side == "left")  # whether padding is before the text
+        known = (own.unk_token_id, own.mask_token_id, own.pad_token_id)
+        self._unknown_id = next((int(token) for token in known if token is not None), 0)
+        self.word_prefix = ""
+        if self._backend.pre_tokenizer is not None:
+            cut = self._backend.pre_tokenizer.pre_tokenize_str
+            # A byte-level BPE would read a word as if it went on from the one before.
+            if cut("a")[0][0] == "a" and cut(" a")[0][0] == "Ġa":
+                self.word_prefix = " "
         self.frame = self._find_frame(self._backend.encode("a"))
         self.pair_frame = self._find_frame(self._backend.encode("a", "a"))
 
@@ -83,17 +87,6 @@ class WordTokenizer:
         vars(self).update(state, _backend=_plain_backend(state["tokenizer"]))
 
     @property
-    def pad_id(self) -> int:
-        """Id that fills up short rows of a batch."""
-        pad = self.tokenizer.pad_token_id
-        return 0 if pad is None else int(pad)
-
-    @property
-    def pads_left(self) -> bool:
-        """Whether the model wants the padding before the text."""
-        return bool(self.tokenizer.padding_side == "left")
-
-    @cached_property
     def sees_case(self) -> bool:
         """Whether words in upper and lower case are other pieces."""
         words = ["Anna", "Paris", "NATO"]
@@ -101,23 +94,16 @@ class WordTokenizer:
         return not np.array_equal(self.encode(words).values, lower.values)
 
     def encode(self, words: Sequence[str]) -> Ragged:
-        """Return the piece ids of each word, at least one each; a word is looked at once."""
-        distinct, order = distinct_texts(words)
-        encodings = self._backend.encode_batch(
-            [[self.word_prefix + _without_surrogates(word)] for word in distinct],
-            is_pretokenized=True,
-            add_special_tokens=False,
-        )
-        unknown = [self._unknown_id()]
-        return self._pieces([encoding.ids or unknown for encoding in encodings]).take(order)
+        """Return the piece ids of each word, at least one each."""
+        return self.encode_texts([self.word_prefix + word for word in words], [self._unknown_id])
 
-    def encode_texts(self, texts: Sequence[str]) -> Ragged:
-        """Return the piece ids of each text, none if it is empty; a text is looked at once."""
+    def encode_texts(self, texts: Sequence[str], of_empty: Sequence[int] = ()) -> Ragged:
+        """Return the piece ids of each text, those ``of_empty`` for one without pieces."""
         distinct, order = distinct_texts(texts)
         encodings = self._backend.encode_batch(
             [_without_surrogates(text) for text in distinct], add_special_tokens=False
         )
-        return self._pieces([encoding.ids for encoding in encodings]).take(order)
+        return self._pieces([encoding.ids or of_empty for encoding in encodings]).take(order)
 
     def encode_with_offsets(self, texts: Sequence[str]) -> tuple[Ragged, np.ndarray, np.ndarray]:
         """Return the piece ids of each text, and the first character of each piece and its end.
@@ -155,16 +141,11 @@ class WordTokenizer:
         n_before += asked.lengths + len(frame.special[1])
         return *frame.put_around(asked, windows), n_before
 
-    def _pieces(self, rows: list[list[int]]) -> Ragged:
+    def _pieces(self, rows: list[Sequence[int]]) -> Ragged:
         pieces = Ragged.from_rows(rows, np.int32)
         # Unigram models have the special tokens among their pieces.
-        pieces.values[np.isin(pieces.values, self.tokenizer.all_special_ids)] = self._unknown_id()
+        pieces.values[np.isin(pieces.values, self.tokenizer.all_special_ids)] = self._unknown_id
         return pieces
-
-    def _unknown_id(self) -> int:
-        own = self.tokenizer
-        known = (own.unk_token_id, own.mask_token_id, own.pad_token_id)
-        return next((int(token_id) for token_id in known if token_id is not None), 0)
 
     def _find_frame(self, probe: "Encoding") -> Frame:
         """Find the special tokens around and between the texts of an encoded probe."""
@@ -178,10 +159,6 @@ class WordTokenizer:
                 text = sequence
                 text_types.append(token_type)
                 special.append([])
-        if not text_types:
-            raise ValueError(
-                f"The tokenizer of {self.tokenizer.name_or_path!r} gives no piece for the text 'a'."
-            )
         return Frame(
             tuple(tuple(token for token, _ in group) for group in special),
             tuple(tuple(token_type for _, token_type in group) for group in special),
@@ -269,21 +246,9 @@ def _plain_backend(tokenizer: "PreTrainedTokenizerFast") -> "Tokenizer":
     return backend
 
 
-def _lacks_prefix_space(pre_tokenizer: Any) -> bool:
-    """Whether a byte-level BPE would read a word as if it went on from the one before."""
-    if pre_tokenizer is None:
-        return False
-    first, after_space = (pre_tokenizer.pre_tokenize_str(text)[0][0] for text in ("a", " a"))
-    return bool(first == "a" and after_space == "Ġa")
-
-
 @dataclass(frozen=True)
 class TextReader:
     """How texts are read: the tokenizer, and how many pieces a window has at most."""
 
     tokenizer: WordTokenizer
     max_length: int
-
-    def frame(self, n_texts: int) -> Frame:
-        """Return the special tokens around one text or around two."""
-        return self.tokenizer.pair_frame if n_texts == 2 else self.tokenizer.frame

@@ -1,5 +1,7 @@
 """Cutting texts that are too long, into windows or off: pure functions on positions and lengths."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ._ragged import ranges
@@ -54,6 +56,34 @@ def span_bounds(
     low[1:][is_same] = halfway
     high[:-1][is_same] = halfway
     return low, high
+
+
+def room_beside(
+    n_asked: np.ndarray,
+    n_special: int,
+    max_length: int,
+    stride: int | None,
+    n_pieces: np.ndarray | float,
+    name: Callable[[int], str],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many pieces of a text fit beside what is asked, and how many windows share.
+
+    Windows share ``stride`` pieces, by default a quarter of those that fit. If what is asked leaves
+    no room, or leaves too little to cut a text of ``n_pieces``, that is a ValueError. It calls what
+    is asked ``name(i)``.
+    """
+    room = max_length - n_special - n_asked
+    least = 1 if stride is None else stride + 1
+    too_long = np.flatnonzero((room < 1) | ((room < least) & (room < n_pieces)))
+    if len(too_long):
+        i = int(too_long[0])
+        others = f"; so do {len(too_long) - 1} others" if len(too_long) > 1 else ""
+        raise ValueError(
+            f"{name(i)} has {n_asked[i]} pieces, which leaves {max(room[i], 0)} pieces of "
+            f"max_length={max_length} for its text{others}. At least {least} must be left with "
+            f"stride={stride}."
+        )
+    return room, room // 4 if stride is None else np.full_like(room, stride)
 
 
 def truncated_lengths(

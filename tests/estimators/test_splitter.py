@@ -1,7 +1,5 @@
 """How ``predict_entities`` splits raw texts: as the training sentences were."""
 
-import warnings
-
 import pytest
 
 from skdice import DiceQueryTagger, DiceTokenTagger
@@ -53,20 +51,6 @@ def test_words_need_spaces(of_words):
         of_words.predict_entities(["john lives in oslo", "我住在北京。"])
     of_words.predict_entities(["我住在北京。"], splitter="characters")
     of_words.predict_entities(["john in 北京"])
-
-
-def test_words_that_would_be_cut(tiny_bert, tmp_path):
-    X, y = easy_corpus(20)
-    X = [[f"@{word}" if tag != "O" else word for word, tag in zip(*row)] for row in zip(X, y)]
-    tagger = DiceTokenTagger(tiny_bert, **{**FAST, "max_epochs": 1}).fit(X, y)
-    assert all(word.startswith("@") for word in tagger.cut_words_)
-    tagger.save_pretrained(tmp_path)
-    for one in (tagger, load_pretrained(tmp_path)):
-        with pytest.warns(UserWarning, match=r"one word, for example '@\w+', '@.*'whitespace'"):
-            one.predict_entities(["@john lives in oslo"])
-    with warnings.catch_warnings(action="error"):
-        tagger.predict_entities(["@john lives in oslo"], splitter="words")
-        tagger.predict_entities(["@john lives in oslo"], splitter="whitespace")
 
 
 def test_names_of_splitters(of_words):

@@ -74,7 +74,7 @@ def test_weights_of_parts(name):
     """Those of all items alike are those of the items; a part of weight zero counts for nothing."""
     logits, target = make_windows(name)
     weight = window_weights(target)
-    n_parts = len(EVERY[name].weights)
+    n_parts = len(EVERY[name].span_weights)
     of_parts = weight[:, None].repeat(1, n_parts)
     found = value_and_gradient(EVERY[name], logits, target, of_parts)
     torch.testing.assert_close(found, value_and_gradient(EVERY[name], logits, target, weight))

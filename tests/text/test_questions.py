@@ -161,7 +161,7 @@ def test_windows_cover_the_context_and_overlap(tokenizers, n_words, max_length, 
         )
         n_pieces = len(tokenizer.encode_texts([context]).values)
         if room < 1 or (stride is not None and room <= stride and room < n_pieces):
-            with pytest.raises(ValueError, match=r"of row 0|in row 0"):
+            with pytest.raises(ValueError, match="question of row 0"):
                 encode_one(context, tokenizer, max_length, stride, question=question)
             continue
         encoded = encode_one(context, tokenizer, max_length, stride, question=question)

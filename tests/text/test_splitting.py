@@ -2,7 +2,7 @@
 
 import pytest
 
-from skdice.text import SPLITTERS, are_characters, check_spaced, often_cut
+from skdice.text import SPLITTERS, are_characters, check_spaced
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,3 @@ def test_scripts_without_spaces():
     assert are_characters([["我", "住", "在", "北", "京"]])
     assert not are_characters([["I", "live", "in", "X"]])
     assert not are_characters([[]])
-
-
-def test_words_that_the_splitter_cuts():
-    assert often_cut([["don't", "e.g.", "e.g."], ["a"] * 9]) == ["e.g.", "don't"]
-    assert often_cut([["don't"], ["a"] * 20]) == []

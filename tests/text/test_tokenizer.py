@@ -6,7 +6,7 @@ import shutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from skdice.text._tokenizer import WordTokenizer
@@ -151,10 +151,3 @@ def test_slow_tokenizer_is_refused(monkeypatch, tmp_path):
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ValueError, match=r"' \(SlowTokenizer\) is not a fast one"):
         WordTokenizer(str(tmp_path))
-
-
-def test_tokenizer_that_drops_every_text_is_refused(tmp_path):
-    backend = unigram(["<unk>", "a"])
-    backend.normalizer = normalizers.Replace(Regex("."), "")
-    with pytest.raises(ValueError, match="gives no piece for the text 'a'"):
-        WordTokenizer(save_fast(backend, tmp_path))
