@@ -203,9 +203,8 @@ def train_member(
         if len(plan.valid):
             score = task.validator(plan.valid, reader)
             validate = partial(score, logits_of(task, net, reader, settings))
-        lowest = None
-        if plan.must_learn:
-            lowest = loss_of_constant(plan.sampled, criterion, task.head.n_outputs)
+        n_outputs = task.head.n_outputs
+        lowest = loss_of_constant(plan.sampled, criterion, n_outputs) if plan.must_learn else None
         try:
             train(
                 net,

@@ -15,9 +15,6 @@ from ._targets import (
     is_indicator,
 )
 from ._task import (
-    PIPELINE,
-    QUESTION_ANSWERING,
-    SOFTMAX,
     CardTexts,
     HeadSpec,
     LabelFacts,

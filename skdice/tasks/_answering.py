@@ -37,7 +37,6 @@ from ..text import (
 from ._goal import F1, Goal, tune_thresholds
 from ._rows import Rows, take
 from ._task import (
-    QUESTION_ANSWERING,
     CardTexts,
     Correction,
     HeadSpec,
@@ -88,7 +87,6 @@ class Answering(Task):
             "question-answering",
             "answers questions by a part of a context",
             'model.predict([("Where does John live?", "John lives in Oslo.")])',
-            QUESTION_ANSWERING,
             "The scores of `predict_spans` are shares among all spans of the context and no "
             "answer.",
         ),

@@ -19,7 +19,6 @@ from ._goal import F1, Goal, tune_thresholds
 from ._rows import ClassLabels, Rows
 from ._targets import check_indicator, check_known_columns, check_labels, is_indicator
 from ._task import (
-    PIPELINE,
     SOFTMAX,
     CardTexts,
     HeadSpec,
@@ -348,7 +347,6 @@ class ClassifyingTexts(Classifying):
             "text-classification",
             "classifies texts",
             'model.predict(["You have won a prize! Call now."])',
-            PIPELINE.replace("{call}", 'model("You have won a prize! Call now.")'),
             SOFTMAX,
         ),
     )
@@ -392,9 +390,7 @@ class ClassifyingPairs(Classifying):
             "text-classification",
             "classifies pairs of texts",
             'model.predict([("Is it cold?", "Is it warm?")])',
-            None,
-            f"{SOFTMAX} transformers alone would leave out the comparison of the two texts, and "
-            "what they share in characters, words and numbers.",
+            SOFTMAX,
         ),
     )
 

@@ -109,7 +109,6 @@ class Querying(WordTask):
             "token-classification",
             "finds the entities of a sentence by asking for each type",
             'model.predict([["John", "lives", "in", "Oslo"]])',
-            None,
             "The score of an entity is a sigmoid of the lowest of its three logits.",
         ),
     )

@@ -32,7 +32,6 @@ from ..text import (
 from ._goal import F1, Goal, choose_decision, score_candidates
 from ._rows import Rows
 from ._task import (
-    PIPELINE,
     SOFTMAX,
     CardTexts,
     HeadSpec,
@@ -101,9 +100,6 @@ class Tagging(WordTask):
             "token-classification",
             "tags every word of a sentence",
             'model.predict([["John", "lives", "in", "Oslo"]])',
-            PIPELINE.replace(
-                "{call}", 'model("John lives in Oslo", aggregation_strategy="first")  # whole words'
-            ),
             SOFTMAX,
         ),
     )

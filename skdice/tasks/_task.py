@@ -22,12 +22,11 @@ Tuning: TypeAlias = Literal["validation", "cv"] | None
 
 
 class CardTexts(NamedTuple):
-    """What a model card says of a task; ``transformers`` is a code sample, if there is one."""
+    """What a model card says of a task."""
 
     pipeline_tag: str
     summary: str
     call: str
-    transformers: str | None
     scores: str
 
 
@@ -35,14 +34,6 @@ SOFTMAX = (
     "Scores and `predict_proba` are a softmax of the logits (a sigmoid for each label of a "
     "multi-label model), whatever the loss was."
 )
-PIPELINE = "{load}\n{call}"
-QUESTION_ANSWERING = """\
-from transformers import AutoModelForQuestionAnswering, AutoTokenizer
-
-tokenizer = AutoTokenizer.from_pretrained({name!r})
-model = AutoModelForQuestionAnswering.from_pretrained({name!r})
-inputs = tokenizer({texts}, return_tensors="pt")
-outputs = model(**inputs)  # start_logits, end_logits"""
 
 
 @dataclass(frozen=True, kw_only=True)
