@@ -4,7 +4,7 @@ import pytest
 
 from .walk import count, walks_of_a_tagger
 
-MOST = {"fit": (36, 283), "predict": (15, 70)}
+MOST = {"fit": (33, 249), "predict": (16, 63)}
 
 
 @pytest.fixture(scope="module")

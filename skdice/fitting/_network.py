@@ -249,7 +249,8 @@ def _initialize(
             plan.initial.apply(module)
     if ranks.count > 1:
         ranks.copy_first(module.state_dict().values())
-        seed_generators(ranks.seed(seed), net.device)
+        own = np.random.SeedSequence([seed, ranks.index]).generate_state(1)
+        seed_generators(int(own[0]), net.device)
     return checkpoint, state
 
 

@@ -78,10 +78,8 @@ class Settings:
         a dict that do not occur in the training data, as may happen in a fold, are ignored.
     max_epochs
         Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30
-        passes: it shows texts with positives about 1,200 times and takes at least about 200
-        optimiser steps (150 in tiny sets). Pairs of texts get four. Over entities that are not
-        rare, cross-entropy gets at least eight, or as many as 512 steps allow. ``max_epochs_`` is
-        the number used.
+        passes, so that texts with positives are shown about 1,200 times (the guide's page
+        "Which settings?"). ``max_epochs_`` is the number used.
     negative_ratio
         How many texts without a positive an epoch has for each text with one; they are drawn at
         random in every epoch. A positive is a word inside an entity, a row of the smaller class (of
@@ -96,10 +94,8 @@ class Settings:
         affects set losses: their smoothing ``gamma`` is on the scale of one optimiser step.
     lr
         Learning rate after the warm-up. "auto" takes what suits the encoder (``lr_``): the rate
-        falls with its width and its depth, and is lower for DeBERTa. It is 2e-4 for 6 layers of 384
-        hidden units, 1e-4 for 12 of these, 5e-5 for 12 layers of 768, and 1.9e-5 for 24 layers of
-        1024. If the training loss has not fallen when the fit ends, or is not finite, it starts
-        again once with a third of that rate.
+        falls with its width and its depth, and is lower for DeBERTa. If the training loss has not
+        fallen when the fit ends, or is not finite, it starts again once with a third of that rate.
     validation_fraction
         Share of the rows that is held out and scored after every epoch.
     random_state
@@ -175,9 +171,9 @@ class Settings:
         use ONNX Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` and
         ``precision`` are. The first prediction exports the network, which takes some seconds;
         models that torch cannot export (XLNet) are a ValueError. "onnx" gives the scores of "torch"
-        within 1e-4. "onnx-int8" is 1.8 to 4.2 times as fast as "torch" on a CPU; its scores are
-        less exact, and depend slightly on the other texts in the batch. ``fit``, with its
-        validation and tuning, and an interrupted fit always use torch.
+        within 1e-4. "onnx-int8" is faster; its scores are less exact, and depend slightly on the
+        other texts in the batch. ``fit``, with its validation and tuning, and an interrupted fit
+        always use torch.
     checkpoint_dir
         Directory in which the state of a fit is saved after every epoch. After a crash the same
         call (same data, parameters, files of the base model and int ``random_state``) resumes after
@@ -190,8 +186,7 @@ class Settings:
     # The order is that of the documentation, which has the rare ones in a section of their own:
     # the model, the task, the training, the machine.
     model: Annotated[
-        str | os.PathLike[str],
-        Parameter("str or PathLike", check=_check_path, on_card=False),
+        str | os.PathLike[str], Parameter("str or PathLike", check=_check_path, on_card=False)
     ] = "sentence-transformers/all-MiniLM-L6-v2"
     _: KW_ONLY
     max_length: Annotated[int | None, number(low=1, integer=True, optional=True)] = None
@@ -218,8 +213,7 @@ class Settings:
         float | None, number(low=0, high=1, closed="neither", optional=True)
     ] = None
     random_state: Annotated[
-        RandomState,
-        Parameter("int, RandomState or Generator", check=_check_random_state),
+        RandomState, Parameter("int, RandomState or Generator", check=_check_random_state)
     ] = None
     verbose: Annotated[int, Parameter("int", counts="never", on_card=False)] = 1
 
@@ -244,18 +238,14 @@ class Settings:
     weight_decay: Annotated[float, number(low=0, rare=True)] = 0.01
     warmup: Annotated[float, Parameter("float or int", check=_check_warmup, rare=True)] = 0.1
     clip_norm: Annotated[
-        float | None,
-        number(low=0, closed="neither", optional=True, rare=True),
+        float | None, number(low=0, closed="neither", optional=True, rare=True)
     ] = 1.0
     accumulate: Annotated[int, number(low=1, integer=True, rare=True)] = 1
     patience: Annotated[int | None, number(low=1, integer=True, optional=True, rare=True)] = None
     callbacks: Annotated[
         Sequence[Any] | None,
         Parameter(
-            "list of skorch callbacks",
-            counted=digests_of_trainers,
-            on_card=False,
-            rare=True,
+            "list of skorch callbacks", counted=digests_of_trainers, on_card=False, rare=True
         ),
     ] = None
 
@@ -264,13 +254,7 @@ class Settings:
     runtime: Annotated[Runtime, option(counts="in predictions", on_card=False, rare=True)] = "torch"
     checkpoint_dir: Annotated[
         str | os.PathLike[str] | None,
-        Parameter(
-            "str or PathLike",
-            check=_check_path,
-            counts="never",
-            on_card=False,
-            rare=True,
-        ),
+        Parameter("str or PathLike", check=_check_path, counts="never", on_card=False, rare=True),
     ] = None
 
 

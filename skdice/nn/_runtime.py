@@ -15,7 +15,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Literal, get_args
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -141,10 +140,6 @@ class Ranks:
     index: int = 0
     count: int = 1
     device: str = "cpu"
-
-    def seed(self, seed: int) -> int:
-        """Return a seed that is another one in every process."""
-        return int(np.random.SeedSequence([seed, self.index]).generate_state(1)[0])
 
     def add_up(self, tensors: Iterable[Tensor]) -> None:
         """Replace tensors by their sums over the processes."""

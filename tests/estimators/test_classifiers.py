@@ -161,12 +161,12 @@ class TestSeveralLabels:
         named = make_texts(tiny_bert, max_epochs=1).fit(X, Y)
         expected = named.score(X, Y)
         assert named.score(X, Y.to_numpy()) == expected
-        swapped = r"columns of y must be those .* \['person', 'place'\]; got \['place', 'person'\]"
+        swapped = r"\['person', 'place'\], in that order; got 2 columns, \['place', 'person'\]"
         single = "a 0/1 matrix of 2 columns, as in the fit; got a label per row"
         for y, message in [
             (Y[["place", "person"]], swapped),
             (Y.rename(columns={"place": "town"}), "got .*'town'"),
-            (Y.assign(time=0), r"2 columns of the fit, \['person', 'place'\]; got 3"),
+            (Y.assign(time=0), r"2 columns of the fit, \['person', 'place'\], .* got 3"),
             (np.zeros((16, 3)), "got 3 columns"),
             ([0, 1] * 8, single),
         ]:
