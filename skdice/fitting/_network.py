@@ -1,5 +1,6 @@
 """Networks of a fit: made, trained, and asked for predictions."""
 
+import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -203,16 +204,16 @@ def train_member(
         if len(plan.valid):
             score = task.validator(plan.valid, reader)
             validate = partial(score, logits_of(task, net, reader, settings))
-        n_outputs = task.head.n_outputs
-        lowest = loss_of_constant(plan.sampled, criterion, n_outputs) if plan.must_learn else None
+        must_reach = None
+        if plan.must_learn:
+            must_reach = loss_of_constant(plan.sampled, criterion, task.head.n_outputs)
         try:
             train(
                 net,
                 sampler,
                 validate=validate,
                 patience=settings.patience,
-                must_learn=plan.must_learn,
-                loss_of_constant=lowest,
+                must_reach=must_reach,
                 checkpoint=checkpoint,
                 state=state,
             )
@@ -386,16 +387,16 @@ def history_of(nets: Sequence[TextNet]) -> pd.DataFrame:
     return mean
 
 
-def loss_of_constant(sampled: SampledTrainingSet, loss: Any, n_classes: int) -> float | None:
+def loss_of_constant(sampled: SampledTrainingSet, loss: Any, n_classes: int) -> float:
     """Return the loss of logits that say the shares of the classes, the same for all items.
 
-    Of cross-entropy no logits that are the same for all items have a lower one. It is None for set
-    losses, whose value is not a mean, and for items with several labels.
+    Of cross-entropy no logits that are the same for all items have a lower one. It is infinite for
+    set losses, whose value is not a mean, and for items with several labels.
     """
     dataset = sampled.training_set.dataset
     target = dataset.target
     if target is None or target.ndim > 1 or not loss.separable:
-        return None
+        return math.inf
     share = np.ones(dataset.n_texts) if sampled.draw is None else sampled.draw.share
     weight = np.repeat(dataset.text_weight * share, np.diff(dataset.item_offsets))
     if sampled.weight is not None:

@@ -6,7 +6,6 @@ from ._loading import (
     Encoder,
     check_peft_config,
     describe_encoder,
-    make_config,
 )
 from ._modules import (
     HEAD,

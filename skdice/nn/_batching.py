@@ -115,9 +115,8 @@ class Batcher:
             batch |= {"place": place, "match": match}
         return {name: torch.from_numpy(array) for name, array in batch.items()}
 
-    def by_length(self, windows: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, Batch]]:
+    def by_length(self, windows: np.ndarray) -> Iterator[tuple[np.ndarray, Batch]]:
         """Yield windows and their batch, the longest first: memory runs out at once or never."""
-        windows = np.arange(len(self.lengths)) if windows is None else windows
         windows = windows[np.argsort(-self.lengths[windows], kind="stable")]
         n_pieces = _GPU_PIECES if self._is_for_gpu else self.batch_pieces
         n_windows = self.batch_size if n_pieces is None else len(windows)

@@ -227,11 +227,6 @@ def check_peft_config(owner: str, name: str, value: Any) -> None:
         raise not_allowed(owner, name, allowed, value)
 
 
-def make_config(fields: dict[str, Any]) -> Any:
-    """Return a configuration of what its ``to_dict`` gave."""
-    return _peft("peft_config").get_peft_config(fields)
-
-
 def add_adapters(transformer: Any, config: Any, head: set[nn.Parameter]) -> Any:
     """Put adapters into a transformer, whose other weights but those of the head are frozen.
 

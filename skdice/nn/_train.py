@@ -1,7 +1,6 @@
 """A run of training: its callbacks, how it is judged, and the state that it goes on from."""
 
 import json
-import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -73,8 +72,7 @@ def train(
     *,
     validate: Callable[[], float] | None = None,
     patience: int | None = None,
-    must_learn: bool = False,
-    loss_of_constant: float | None = None,
+    must_reach: float | None = None,
     checkpoint: Checkpoint | None = None,
     state: State | None = None,
 ) -> None:
@@ -83,10 +81,9 @@ def train(
     ``validate`` gives the task metric of the validation part, larger is better, after every epoch;
     with ``patience``, so many epochs without improvement end the run and restore the best weights.
 
-    If the net ``must_learn``, it is a NotLearningError if its last epoch has no lower loss than its
-    first steps, or than ``loss_of_constant``, the loss of logits that are the same for all items,
-    where that is known. The first epoch tells less: with labels of which many are wrong, the loss
-    is at its lowest soon, and little lower.
+    With ``must_reach``, which may be infinite, it is a NotLearningError if the last epoch has no
+    lower loss than the first steps, or than that value. The first epoch tells less: with labels of
+    which many are wrong, the loss is at its lowest soon, and little lower.
 
     A ``checkpoint`` gets the state after every epoch, from the first process alone; ``state`` is
     what it had of a run that this one continues, bit for bit.
@@ -112,9 +109,9 @@ def train(
         net.partial_fit(sampler)
         losses = net.history[:, "train_loss"]
         has_waited = stopping is not None and stopping.misses_ == patience
-        if must_learn and (has_waited or len(losses) == net.max_epochs):
+        if must_reach is not None and (has_waited or len(losses) == net.max_epochs):
             first, last = torch.stack(run.first_losses).mean().item(), losses[-1]
-            limit = min(_FALLEN * first, math.inf if loss_of_constant is None else loss_of_constant)
+            limit = min(_FALLEN * first, must_reach)
             if last > limit:
                 raise NotLearningError(
                     f"The training loss is {last:.4f} in the last epoch; it was {first:.4f} in the "

@@ -48,11 +48,6 @@ class Rows:
     groups: Sequence[Any] | None
     number: np.ndarray
 
-    @classmethod
-    def of(cls, X: Sequence[Any], y: Any) -> "Rows":
-        """Return rows that all count once."""
-        return cls(X, y, None, None, np.arange(len(X)))
-
     def __len__(self) -> int:
         return len(self.X)
 
