@@ -56,10 +56,10 @@ def traced_once():
     programs = {}
     trace = _onnx.trace
 
-    def trace_once(graph, *args):
-        key = digest(graph.state_dict())
+    def trace_once(module, *args):
+        key = digest(module.state_dict())
         if key not in programs:
-            programs[key] = trace(graph, *args)
+            programs[key] = trace(module, *args)
         return programs[key]
 
     with pytest.MonkeyPatch.context() as patch:

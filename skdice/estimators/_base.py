@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import NotFittedError
 
 from .._inputs import check_rows, check_sample_weight, describe, list_some
 from .._parameters import check_option
@@ -19,8 +20,9 @@ from ..fitting import (
     out_of_fold_scores,
     settings_of,
 )
+from ..io import Fitted
 from ..losses import Loss
-from ..nn import RUNTIMES, Runtime, TextNet, check_callbacks, resolve_device
+from ..nn import RUNTIMES, TextNet, check_callbacks, resolve_device
 from ..tasks import Logits, Rows, Task, TeacherLabels, read_fit_rows
 from ..text import WordTokenizer
 from ._saving import SavedEstimator
@@ -97,6 +99,14 @@ class TextEstimator(SavedEstimator, Generic[T]):
     def _asked(self) -> T:
         """Return the task as the parameters ask for it."""
         raise NotImplementedError
+
+    @property
+    def fitted(self) -> Fitted:
+        """What fit has learned."""
+        if self._fitted is None:
+            name = type(self).__name__
+            raise NotFittedError(f"This {name} instance is not fitted yet. Call fit, or load one.")
+        return self._fitted
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted is not None
@@ -279,14 +289,9 @@ class TextEstimator(SavedEstimator, Generic[T]):
     def logits(self) -> Logits:
         """The network as the task sees it, computed as ``runtime`` says."""
         fitted = self.fitted
-        return logits_of(fitted.task, fitted.net, fitted.reader, self, self.used_runtime)
-
-    @property
-    def used_runtime(self) -> Runtime:
-        """What computes predictions; after an interrupted fit it is torch."""
-        if self.runtime not in RUNTIMES:
+        if self.runtime not in RUNTIMES:  # It may be set after the fit.
             check_option(type(self).__name__, "runtime", self.runtime, RUNTIMES)
-        return "torch" if self.fitted.interrupted else self.runtime
+        return logits_of(fitted.task, fitted.net, fitted.reader, self, self.runtime)
 
     def _check_is_fitted(self) -> None:
         if self.fitted.interrupted:
@@ -336,12 +341,8 @@ def _ask_teacher(
             f"teacher must have the classes of y, {list_some(wanted)}; it has {list_some(classes)}."
         )
     predicted, p = task.read_y(teacher.predict(unlabeled), rows), teacher.predict_proba(unlabeled)
-    is_matrix = [getattr(labels, "names", None) is not None for labels in (predicted, y)]
-    if is_matrix[0] != is_matrix[1]:
-        got = (
-            "a label for each row, and y is a matrix" if is_matrix[1] else "a matrix, and y is not"
-        )
-        raise ValueError(f"teacher must predict labels of the kind of y; it predicts {got}.")
+    if (getattr(predicted, "names", None) is None) != (getattr(y, "names", None) is None):
+        raise ValueError("teacher must predict a matrix of labels if, and only if, y is one.")
     if len(p) != len(rows) or any(np.shape(row)[-1:] != (len(classes),) for row in p if len(row)):
         raise ValueError(
             f"predict_proba of teacher must have {len(rows)} rows with {len(classes)} columns."

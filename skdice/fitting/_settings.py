@@ -172,8 +172,7 @@ class Settings:
         ``precision`` are. The first prediction exports the network, which takes some seconds;
         models that torch cannot export (XLNet) are a ValueError. "onnx" gives the scores of "torch"
         within 1e-4. "onnx-int8" is faster; its scores are less exact, and depend slightly on the
-        other texts in the batch. ``fit``, with its validation and tuning, and an interrupted fit
-        always use torch.
+        other texts in the batch. ``fit``, with its validation and tuning, always uses torch.
     checkpoint_dir
         Directory in which the state of a fit is saved after every epoch. After a crash the same
         call (same data, parameters, files of the base model and int ``random_state``) resumes after

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,8 @@ def write_network(directory: Path, fitted: Fitted) -> None:
     with quiet_transformers():
         # One file of any size: its name is known.
         transformer.save_pretrained(directory, max_shard_size=10**15)
-        tokenizer.save_pretrained(directory)
+        # Templates for chats would be files, and directories, of their own.
+        tokenizer.save_pretrained(directory, save_jinja_files=False)
     head = {
         # Tied weights are one tensor, which a file cannot hold twice.
         name: weight.cpu().contiguous().clone()
@@ -45,8 +45,6 @@ def write_network(directory: Path, fitted: Fitted) -> None:
     for path in directory.iterdir():
         if path.name in FILES:
             path.chmod(mode)  # safetensors makes its files private, whatever the umask is.
-        elif path.is_dir():  # Templates for chats, of which one is a file.
-            shutil.rmtree(path)
         else:
             path.unlink()
 

@@ -5,9 +5,8 @@ import importlib
 import logging
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,10 +14,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
 from .._extras import not_installed
-from ..nn import Batch, SequenceModule, TextModule
+from ..nn import Batch, TextModule
 
 _TOLERANCE = 1e-4
 # The number of rows and the length of the batch that is traced, and of those that are compared.
@@ -31,28 +29,6 @@ _OUTLIER = 150
 _SLOW_FUSIONS = ["SkipLayerNormFusion", "BiasGeluFusion"]
 # A batch of so many pieces fits the caches of a CPU.
 BATCH_TOKENS = 512
-
-
-class _Graph(nn.Module):
-    """A network from padded rows to the logits of all their pieces, or of the rows."""
-
-    def __init__(self, module: TextModule) -> None:
-        super().__init__()
-        self.module = module
-
-    def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
-    ) -> Tensor:
-        """Return logits of shape (n_rows, n_outputs), or (n_rows, length, n_outputs)."""
-        types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
-        n_rows, length = input_ids.shape
-        if isinstance(self.module, SequenceModule):
-            row = torch.arange(n_rows)
-            return self.module(input_ids, attention_mask, types, row, torch.zeros_like(row))
-        row = torch.arange(n_rows)[:, None].expand(n_rows, length)
-        column = torch.arange(length).expand(n_rows, length)
-        items = row.flatten(), column.flatten()
-        return self.module(input_ids, attention_mask, types, *items).unflatten(0, row.shape)
 
 
 @contextmanager
@@ -75,27 +51,26 @@ def _export(module: TextModule, path: Path, max_length: int) -> Any:
     for member in (module, *module.members):
         # The fused attention of torch becomes more operators than its formula has.
         member.transformer.set_attn_implementation("eager")
-    graph = _Graph(module).eval()
-    trace(graph, _make_batch(module, _TRACED, max_length)).save(path)
+    module.eval()
+    trace(module, _make_batch(module, _TRACED, max_length)).save(path)
     session = open_session(path)
-    compare(session, graph, max_length)
+    compare(session, module, max_length)
     return session
 
 
-def trace(graph: _Graph, inputs: Mapping[str, Tensor]) -> Any:
-    """Return a ``torch.onnx.ONNXProgram`` for any number of rows and pieces."""
+def trace(module: TextModule, batch: Batch) -> Any:
+    """Return a ``torch.onnx.ONNXProgram`` for any number of rows, pieces and items."""
+    axes = {name: {0: "batch", 1: "length"} for name in batch}
     try:
         program = torch.onnx.export(
-            graph,
-            kwargs=dict(inputs),
+            module,
+            kwargs=batch,
             dynamo=True,
-            input_names=list(inputs),
-            output_names=["logits"],
-            dynamic_shapes={name: {0: "batch", 1: "length"} for name in inputs},
+            dynamic_shapes={**axes, "row": {0: "items"}, "column": {0: "items"}},
             verbose=False,
         )
     except torch.onnx.errors.OnnxExporterError as error:
-        architecture = type(graph.module.transformer).__name__
+        architecture = type(module.transformer).__name__
         raise ValueError(
             f"torch {torch.__version__} cannot export the architecture {architecture} to ONNX."
         ) from error
@@ -105,8 +80,8 @@ def trace(graph: _Graph, inputs: Mapping[str, Tensor]) -> Any:
     return program
 
 
-def _make_batch(module: TextModule, shape: tuple[int, int], max_length: int) -> dict[str, Tensor]:
-    """Return a padded batch of random pieces; the first row is the longest."""
+def _make_batch(module: TextModule, shape: tuple[int, int], max_length: int) -> Batch:
+    """Return a padded batch of random pieces, each an item; the first row is the longest."""
     n_rows, length = shape[0], min(shape[1], max_length)
     embeddings = module.transformer.get_input_embeddings()
     generator = torch.Generator().manual_seed(0)
@@ -115,10 +90,14 @@ def _make_batch(module: TextModule, shape: tuple[int, int], max_length: int) -> 
     place = torch.arange(length)
     mask = (place < lengths[:, None]).long()
     pad_id = getattr(module.transformer.config, "pad_token_id", None) or 0
-    inputs = {"input_ids": torch.where(mask > 0, ids, pad_id), "attention_mask": mask}
-    if module.takes_types:
-        inputs["token_type_ids"] = (place >= length // 2).long() * mask
-    return inputs
+    row, column = mask.nonzero(as_tuple=True)
+    return {
+        "input_ids": torch.where(mask > 0, ids, pad_id),
+        "attention_mask": mask,
+        "token_type_ids": (place >= length // 2).long() * mask,
+        "row": row,
+        "column": column,
+    }
 
 
 def open_session(path: Path) -> Any:
@@ -135,16 +114,11 @@ def open_session(path: Path) -> Any:
     )
 
 
-def compare(session: Any, graph: _Graph, max_length: int) -> None:
-    """Raise a RuntimeError if a session gives other logits than the graph on a few batches."""
+def compare(session: Any, module: TextModule, max_length: int) -> None:
+    """Raise a RuntimeError if a session gives other logits than a module on a few batches."""
     for shape in _COMPARED:
-        inputs = _make_batch(graph.module, shape, max_length)
-        given = {name: value.numpy() for name, value in inputs.items()}
-        # What is computed of padding does not count.
-        where: Any = given["attention_mask"] > 0
-        if isinstance(graph.module, SequenceModule):
-            where = slice(None)
-        expected, found = graph(**inputs).numpy()[where], session.run(None, given)[0][where]
+        batch = _make_batch(module, shape, max_length)
+        expected, found = module(**batch).numpy(), _run(session, batch)[0]
         if not np.allclose(expected, found, rtol=_TOLERANCE, atol=_TOLERANCE):
             raise RuntimeError(
                 f"The exported network is not the fitted one: logits of onnxruntime differ by "
@@ -153,12 +127,11 @@ def compare(session: Any, graph: _Graph, max_length: int) -> None:
             )
 
 
-def _logits(session: Any, batch: Batch) -> np.ndarray:
-    """Return the float32 logits of a batch, of shape (n_items, n_outputs)."""
-    given = {entry.name: batch[entry.name].numpy() for entry in session.get_inputs()}
-    logits: np.ndarray = session.run(None, given)[0]
-    row, column = batch["row"].numpy(), batch["column"].numpy()
-    return logits[row, column] if logits.ndim == 3 else logits[row]
+def _run(session: Any, batch: Batch, names: Sequence[str] | None = None) -> list[np.ndarray]:
+    """Return the outputs with some names, by default all: the float32 logits of the items."""
+    inputs = {entry.name: batch[entry.name].numpy() for entry in session.get_inputs()}
+    outputs: list[np.ndarray] = session.run(names, inputs)
+    return outputs
 
 
 # No session is part of a module, so that none is copied or pickled with it.
@@ -189,14 +162,13 @@ def onnx_network(
             if runtime == "onnx-int8":
                 session = open_session(_quantise(path, _make_batch(module, _WIDE, max_length)))
         sessions[runtime] = session
-    return partial(_logits, sessions[runtime])
+    return lambda batch: _run(sessions[runtime], batch)[0]
 
 
-def _find_outliers(path: Path, batch: Mapping[str, Tensor]) -> list[str]:
+def _find_outliers(path: Path, batch: Batch) -> list[str]:
     """Return the names of the layers for which int8 is too inexact, as a batch shows."""
     import onnx
 
-    inputs = {name: value.numpy() for name, value in batch.items()}
     model = onnx.load(path, load_external_data=False)
     weights = {weight.name for weight in model.graph.initializer}
     layers = [node for node in model.graph.node if node.op_type == "MatMul"]
@@ -205,14 +177,14 @@ def _find_outliers(path: Path, batch: Mapping[str, Tensor]) -> list[str]:
     model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in names)
     probe = path.with_name("probe.onnx")
     onnx.save(model, probe)
-    values = dict(zip(names, open_session(probe).run(names, inputs)))
+    values = dict(zip(names, _run(open_session(probe), batch, names)))
     mean = {name: np.sqrt(np.square(x).mean()) for name, x in values.items()}
     inexact = {name for name, x in values.items() if np.abs(x).max() > _OUTLIER * mean[name]}
     return [layer for layer, name in reads.items() if name in inexact]
 
 
 @_silent()
-def _quantise(path: Path, batch: Mapping[str, Tensor]) -> Path:
+def _quantise(path: Path, batch: Batch) -> Path:
     """Write a network in int8, each column of a weight with a scale of its own.
 
     A batch shows which layers would lose too much.

@@ -43,6 +43,8 @@ def check_place(directory: str | os.PathLike[str]) -> Path:
     with explained(place, "The estimator"):
         place.parent.mkdir(parents=True, exist_ok=True)
         found = current(place)
+        if found.is_file():
+            raise ValueError(f"{str(place)!r} is a file; pass the path of a directory.")
         names = {path.name for path in found.iterdir()} if found.exists() else set()
     if foreign := sorted(names.difference(_KNOWN if MANIFEST in names else ())):
         raise ValueError(
@@ -78,8 +80,8 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     shown = repr(str(directory))
     if not (directory / MANIFEST).is_file():
         raise ValueError(
-            f"There is no {MANIFEST} in {shown}, so it is no directory of save_pretrained. A model "
-            f"of transformers is the base of an estimator, as DiceTokenTagger(model=...); "
+            f"There is no {MANIFEST} in {shown}: it was not saved by skdice. A model of "
+            f"transformers is the base of an estimator, as DiceTokenTagger(model=...); "
             f"'hf download' copies a saved directory from the hub."
         )
     content = read_json(directory / MANIFEST)

@@ -7,14 +7,12 @@ from unittest import mock
 
 import dask
 import joblib
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from distributed import Client, LocalCluster
 from distributed.utils import get_mp_context
-from sklearn.model_selection import GridSearchCV
 
 from skdice import DiceTokenTagger
 from skdice.distributed import predict_parquet
@@ -150,16 +148,6 @@ class TestPrediction:
 
 
 class TestJoblib:
-    def test_grid_search(self, tiny_bert, client):
-        rows = easy_corpus(24)
-        grid = [{"loss": ["ce"]}, {"loss": ["dice"], "gamma": [0.1, 1.0]}]
-        search = GridSearchCV(DiceTokenTagger(tiny_bert, **FAST), grid, cv=2)
-        here = search.fit(*rows).cv_results_["mean_test_score"]
-        with joblib.parallel_config(backend="dask"):
-            there = search.fit(*rows).cv_results_["mean_test_score"]
-        np.testing.assert_allclose(there, here, atol=1e-6)
-        assert len(search.predict(rows[0])) == 24
-
     def test_search_with_a_worker_that_is_killed(self, client, tmp_path):
         """The study ends with as many trials as were asked for, or one more."""
         estimator, storage = Peak(act=Death(tmp_path / "flag")), tmp_path / "study.journal"

@@ -239,16 +239,6 @@ class TestBadInput:
             predict(fitted(case)[0], source, tmp_path / "out", TABLES[case][0])
         assert files_of(tmp_path / "out") == []
 
-    def test_foreign_files(self, tagger, corpus, tmp_path):
-        """They stay, whatever they are."""
-        mine = tmp_path / "out" / "part-1.parquet"
-        mine.parent.mkdir()
-        pq.write_table(pa.table({"id": [0]}), mine)
-        before = mine.read_bytes()
-        with pytest.raises(ValueError, match="another destination"):
-            predict(tagger, corpus, tmp_path / "out")
-        assert mine.read_bytes() == before
-
 
 def test_progress(tagger, corpus, tmp_path, capsys):
     predict_parquet(tagger, corpus, tmp_path / "out", columns="words")

@@ -78,12 +78,6 @@ FAMILIES = {
     "MPNet": Family(lambda: tr.MPNetConfig(**ROBERTA), limit=63),
     "Longformer": Family(lambda: tr.LongformerConfig(**ROBERTA, attention_window=8)),
     "DeBERTa": Family(lambda: tr.DebertaConfig(**BERT, relative_attention=True, type_vocab_size=0)),
-    "RemBERT": Family(
-        lambda: tr.RemBertConfig(**BERT, input_embedding_size=8),
-        takes_types=True,
-        has_dropout=False,
-    ),
-    "BigBird": Family(lambda: tr.BigBirdConfig(**BERT), takes_types=True),
     "ALBERT": Family(
         lambda: tr.AlbertConfig(**BERT, embedding_size=8), takes_types=True, cannot_freeze=NO_LAYERS
     ),

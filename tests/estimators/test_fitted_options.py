@@ -38,15 +38,6 @@ def test_saved_and_loaded(fitted, option, tmp_path):
     np.testing.assert_array_equal(scores(pickle.loads(pickle.dumps(fitted)), option), expected)
 
 
-def test_parameter_of_a_fitted_tagger(fitted, option):
-    """It says how to fit; what was fitted stays as it is."""
-    other = pickle.loads(pickle.dumps(fitted)).set_params(**{option: False})
-    np.testing.assert_array_equal(scores(other, option), scores(fitted, option))
-    plain = DiceTokenTagger(fitted.model, max_epochs=1, **PARAMETERS).fit(*ROWS[option])
-    before = scores(plain, option)
-    np.testing.assert_array_equal(scores(plain.set_params(**{option: True}), option), before)
-
-
 def test_onnx(fitted, option):
     pytest.importorskip("onnxruntime")
     other = pickle.loads(pickle.dumps(fitted)).set_params(runtime="onnx")

@@ -5,8 +5,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skdice.losses import DiceLoss
-
 from ..io.conftest import CASES, make
 
 SET = [
@@ -72,15 +70,3 @@ def test_device_and_precision_are_chosen_with_a_reason(fitted, case):
     assert choices.loc["device", "value"] == "cpu"
     assert choices.loc["precision", "value"] == "fp32"
     assert choices.loc[["device", "precision"], "why"].str.endswith(".").all()
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_loss_is_that_of_the_fit(tiny_bert, tmp_path, case):
-    given = {"loss": "dice", "gamma": 2.0, "memory": 5.0, "K": 4.0}
-    estimator, X, y = make(case, tiny_bert, **given)
-    loss = estimator.fit(X, y).loss_
-    assert isinstance(loss, DiceLoss)
-    assert (loss.gamma, loss.memory) == (2, 5)
-    estimator.save_pretrained(tmp_path)
-    loaded = type(estimator).from_pretrained(tmp_path).loss_
-    np.testing.assert_equal(loaded.get_params(), loss.get_params())

@@ -40,14 +40,3 @@ def test_what_has_found_the_classes_is_kept(loss, n_rows, n_epochs, share, quick
     classifier = DiceTextClassifier(quick_bert, loss=loss, max_epochs=n_epochs, **FAST)
     assert not begins_again(classifier, X, noisy(y, share))
     assert classifier.score(*easy_texts(200, seed=9)) > 0.58, "by chance it is 0.5"
-
-
-@pytest.mark.parametrize("loss, n_rare", [("ce", 3), ("dice", 3), ("wce", 3), ("focal", 24)])
-@pytest.mark.parametrize("rate", [1e-12, 30.0])
-def test_nothing_learned(loss, n_rare, rate, quick_bert, constants):
-    constants(lr=rate, lowest_lr=rate, highest_lr=rate)
-    X, y = easy_texts(48)
-    rows = [*range(0, 48, 2), *range(1, 2 * n_rare, 2)]
-    X, y = [X[i] for i in rows], [y[i] for i in rows]
-    classifier = DiceTextClassifier(quick_bert, loss=loss, max_epochs=6, **FAST)
-    assert begins_again(classifier, X, y)

@@ -1,50 +1,25 @@
-"""What scikit-learn's tools do with what is ours: labels, weights, thresholds, questions.
+"""What scikit-learn's tools do with what is ours: labels, weights, questions.
 
 That they work at all is in test_sklearn_table.
 """
 
-import matplotlib
 import numpy as np
 import sklearn
 from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, f1_score
 from sklearn.model_selection import (
     GridSearchCV,
-    TunedThresholdClassifierCV,
     cross_val_predict,
     cross_val_score,
 )
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier
+from skdice import DiceSpanExtractor, DiceTextClassifier
 
-from ..corpora import easy_labels, easy_pairs
+from ..corpora import easy_labels
 from .test_span import easy_questions
 
-matplotlib.use("Agg")
-
 FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
-
-
-def test_displays(tiny_bert):
-    X, y = easy_pairs(24)
-    names = np.array(["no", "yes"], dtype=object)[y]
-    classifier = DicePairClassifier(tiny_bert, **FAST).fit(X, names)
-    curve = PrecisionRecallDisplay.from_estimator(classifier, X, names, pos_label="yes")
-    assert curve.precision[-1] == 1
-    matrix = ConfusionMatrixDisplay.from_estimator(classifier, X, names).confusion_matrix
-    assert matrix.sum() == len(y)
-
-
-def test_tuned_threshold_scores_the_given_metric(tiny_bert):
-    X, y = easy_pairs(48)
-    classifier = DicePairClassifier(tiny_bert, **{**FAST, "loss": "ce"}).fit(X, y)
-    tuned = TunedThresholdClassifierCV(
-        FrozenEstimator(classifier), scoring="f1", cv="prefit", refit=False
-    ).fit(X, y)
-    assert f1_score(y, tuned.predict(X)) > f1_score(y, classifier.predict(X))
 
 
 def test_several_labels(tiny_bert):

@@ -184,14 +184,14 @@ class TestRefused:
         assert len(tagger.set_params(runtime="torch").predict(X)) == len(X)
 
     def test_another_network(self, fitted_shallow, monkeypatch):  # noqa: F811
-        """The graph is that of other weights."""
+        """The file is that of other weights."""
         one = pickle.loads(pickle.dumps(fitted_shallow("tagger", "bert")[0]))
         compare_as_it_is = _onnx.compare
 
-        def compare(session, graph, *args):
-            graph = copy.deepcopy(graph)  # The traced program shares its weights.
-            graph.module.transformer.classifier.bias[0] += 3e-4
-            compare_as_it_is(session, graph, *args)
+        def compare(session, module, *args):
+            module = copy.deepcopy(module)  # The traced program shares its weights.
+            module.transformer.classifier.bias[0] += 3e-4
+            compare_as_it_is(session, module, *args)
 
         monkeypatch.setattr(_onnx, "compare", compare)
         with pytest.raises(RuntimeError, match=r"logits .* differ by 0\.0003"):

@@ -8,7 +8,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skdice import DiceTextClassifier, DiceTokenTagger
-from skdice.estimators import load_pretrained
 from skdice.model_selection import tune_decision
 from skdice.tasks import Rows, Tagging, split_rows
 
@@ -55,7 +54,7 @@ def test_patience(case):
     assert estimator.score(*valid) == pytest.approx(scores.max())
 
 
-def test_early_stopping_and_decisions(tiny_bert, tmp_path):
+def test_early_stopping_and_decisions(tiny_bert):
     X, y = easy_corpus(16)
     X_valid, y_valid = easy_corpus(24, seed=1)
     weight = np.arange(24) % 5 + 1.0
@@ -65,8 +64,6 @@ def test_early_stopping_and_decisions(tiny_bert, tmp_path):
     plain.fit(X, y, validation=(X_valid, y_valid, weight))
     tuned = tune_decision(plain, X_valid, y_valid, sample_weight=weight)
     assert tagger.background_bias_ == tuned.background_bias_
-    tagger.save_pretrained(tmp_path)
-    assert load_pretrained(tmp_path).predict(X).tolist() == tagger.predict(X).tolist()
 
 
 def test_weights_of_rows_that_a_fraction_holds_out(tiny_bert, monkeypatch):

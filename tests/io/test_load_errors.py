@@ -92,7 +92,7 @@ DAMAGES = {
     "changed weights": (flip("model.safetensors"), "model.safetensors was changed"),
     "no tokenizer": (remove("tokenizer_config.json"), "tokenizer_config.json is missing, or"),
     "truncated manifest": (cut("skdice.json", 700), "is no JSON"),
-    "no manifest": (remove("skdice.json"), "no directory of save_pretrained"),
+    "no manifest": (remove("skdice.json"), "was not saved by skdice"),
     "older": (manifest(lambda c: c.update(format_version=2)), "has format 2, .* or fit again"),
     "unknown class": (manifest(lambda c: c.update(estimator="DiceOracle")), "holds a DiceOracle"),
     "unknown parameter": (manifest(lambda c: c["parameters"].update(colour=1)), "colour"),

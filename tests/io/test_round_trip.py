@@ -18,7 +18,6 @@ from skdice.losses import DiceLoss, WeightedCrossEntropyLoss
 from skdice.model_selection import tune_decision
 
 from ..corpora import easy_pairs, easy_texts
-from ..spies import Spy, stop
 from .conftest import CASES, FAST, make
 
 METHODS = ("predict", "predict_proba", "decision_function", "predict_spans", "no_answer_score")
@@ -222,14 +221,3 @@ def test_precision_of_predictions_is_of_the_fit(tiny_bert, tmp_path):
         np.concatenate(clone(tagger).fit(X, y).predict_proba(X)),
         np.concatenate(loaded.predict_proba(X)),
     )
-
-
-def test_interrupted_in_the_first_epoch(tiny_bert, tmp_path):
-    interrupt = Spy("on_batch_end", stop(KeyboardInterrupt))
-    tagger, X, y = make("tagger", tiny_bert, callbacks=[("stop", interrupt)])
-    with pytest.raises(KeyboardInterrupt):
-        tagger.fit(X, y)
-    with pytest.warns(UserWarning, match="callbacks is not saved"):
-        loaded = saved_and_loaded(tagger, tmp_path / "saved")
-    assert_same(outputs(loaded, X), outputs(tagger, X))
-    assert "the fit did not come to its end" in (tmp_path / "saved" / "README.md").read_text()
