@@ -28,6 +28,9 @@ from transformers import (
     ElectraModel,
     ModernBertConfig,
     ModernBertModel,
+    MPNetConfig,
+    MPNetModel,
+    MPNetTokenizerFast,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaModel,
@@ -66,7 +69,7 @@ BERT_SPECIAL = {
 
 
 def build_bert(path: Path, max_position_embeddings: int = 64, **config) -> str:
-    n_pieces = _save_wordpiece(BertTokenizerFast, path)
+    n_pieces = _save_wordpiece(BertTokenizerFast, path, BERT_SPECIAL.values())
     torch_config = BertConfig(
         vocab_size=n_pieces, max_position_embeddings=max_position_embeddings, **{**SIZES, **config}
     )
@@ -74,7 +77,7 @@ def build_bert(path: Path, max_position_embeddings: int = 64, **config) -> str:
 
 
 def build_distilbert(path: Path, num_hidden_layers: int = 2) -> str:
-    n_pieces = _save_wordpiece(DistilBertTokenizerFast, path)
+    n_pieces = _save_wordpiece(DistilBertTokenizerFast, path, BERT_SPECIAL.values())
     config = DistilBertConfig(
         vocab_size=n_pieces,
         max_position_embeddings=64,
@@ -86,9 +89,18 @@ def build_distilbert(path: Path, num_hidden_layers: int = 2) -> str:
     return _save(DistilBertModel(config), path)
 
 
+def build_mpnet(path: Path, **config) -> str:
+    """Positions are counted from the padding index on, if the ids of pieces are given."""
+    n_pieces = _save_wordpiece(MPNetTokenizerFast, path, ["<s>", "<pad>", "</s>", "[UNK]"])
+    torch_config = MPNetConfig(
+        vocab_size=n_pieces, max_position_embeddings=66, **{**SIZES, **config}
+    )
+    return _save(MPNetModel(torch_config, add_pooling_layer=False), path)
+
+
 def build_electra(path: Path, **config) -> str:
     """As ELECTRA-small: embeddings narrower than the layers, a projection in between."""
-    n_pieces = _save_wordpiece(BertTokenizerFast, path)
+    n_pieces = _save_wordpiece(BertTokenizerFast, path, BERT_SPECIAL.values())
     torch_config = ElectraConfig(
         vocab_size=n_pieces, embedding_size=16, max_position_embeddings=64, **{**SIZES, **config}
     )
@@ -196,6 +208,7 @@ BUILDERS = {
     "bert": build_bert,
     "roberta": build_roberta,
     "distilbert": build_distilbert,
+    "mpnet": build_mpnet,
     "electra": build_electra,
     "deberta_v2": build_deberta_v2,
     "modernbert": build_modernbert,
@@ -203,14 +216,14 @@ BUILDERS = {
 }
 
 
-def _save_wordpiece(tokenizer_class, path: Path) -> int:
+def _save_wordpiece(tokenizer_class, path: Path, special) -> int:
     """Save an uncased WordPiece tokenizer; return its number of pieces.
 
     The vocabulary is made by hand, for the library's trainer gives another one in every process.
     """
     letters = [*"!',-.?", *sorted(set("".join(WORDS)))]
     ends = sorted({word[-2:] for word in WORDS})
-    pieces = [*BERT_SPECIAL.values(), *letters, *WORDS, *(f"##{end}" for end in letters + ends)]
+    pieces = [*special, *letters, *WORDS, *(f"##{end}" for end in letters + ends)]
     pieces = list(dict.fromkeys(pieces))
     tokenizer_class(vocab={piece: i for i, piece in enumerate(pieces)}).save_pretrained(path)
     return len(pieces)

@@ -35,9 +35,9 @@ Whether to use word-shape features: each word gets its shape (lower or upper cas
 digits, ...) as its token type. So that texts in lower case are tagged as well, sentences without a
 capital letter get none, nor do three in ten others, drawn at random in each epoch of training.
 "auto" uses them if, in the other sentences, more than two in three entities are capitalised, and
-the encoder ignores case ("uncased") but has a table of token types (BERT, ELECTRA, MiniLM). The
-table is trained with the head, so ``n_frozen_layers`` must be None or 0. Other programs that load a
-saved model do not use the features.
+the encoder ignores case ("uncased"). An encoder without a table of token types gets one. The table
+is trained with the head, so ``n_frozen_layers`` must be None or 0. Other programs that load a saved
+model do not use the features.
 """
 _BIAS = """
 Added to the logit of "O"; a negative bias finds more entities. "auto" tunes it for the score on the

@@ -197,6 +197,7 @@ def train_member(
             settings,
             reader,
             rng,
+            net,
             chain=None if transitions is None else TagChain(transitions, dataset.item_offsets),
             shift=sum(shifts) if shifts else None,
             has_few_shapes=plan.cuda_graphs,
@@ -311,8 +312,7 @@ def begin_pairs(
     )
     with seeded(seed, net.device), denormals_flushed(), quiet_transformers():
         net.initialize()
-        windows, tokenizer = task.windows(rows.X, reader)[0], reader.tokenizer
-        batcher = Batcher(windows, settings.batch_size, tokenizer.pad_id, tokenizer.pads_left)
+        batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, net)
         initial = regress_pairs(net, batcher, task, rows)
     if initial is None:
         return None
@@ -323,18 +323,28 @@ def begin_pairs(
     return replace(initial, similarities=similarities, best_f1=best_f1)
 
 
+def make_batcher(
+    dataset: EncodedDataset, reader: TextReader, n_windows: int, net: TextNet | None
+) -> Batcher:
+    """Return what makes batches of about so many windows, for a network."""
+    tokenizer = reader.tokenizer
+    # Without the ids of pieces, MPNet counts the padding before a text among its positions.
+    pads_left = tokenizer.pads_left and (net is None or net.module_.type_table is None)
+    return Batcher(dataset, n_windows, tokenizer.pad_id, pads_left)
+
+
 def make_sampler(
     sampled: SampledTrainingSet,
     settings: Settings,
     reader: TextReader,
     rng: np.random.Generator,
+    net: TextNet | None = None,
     **more: Any,
 ) -> StepSampler:
     """Return the sampler of the steps of an epoch."""
     training_set, n_windows = sampled.training_set, sampled.training_set.windows_per_text
-    size, tokenizer = settings.batch_size * n_windows, reader.tokenizer
     return StepSampler(
-        Batcher(training_set.dataset, size, tokenizer.pad_id, tokenizer.pads_left),
+        make_batcher(training_set.dataset, reader, settings.batch_size * n_windows, net),
         settings.batch_size * settings.accumulate,
         rng,
         current_ranks(settings.device),
@@ -353,9 +363,9 @@ def logits_of(
     def logits(dataset: EncodedDataset) -> np.ndarray:
         if dataset.n_items == 0:
             return np.empty((0, net.module_.n_outputs), dtype=np.float32)
-        network, head, tokenizer = None, task.head, reader.tokenizer
+        network, head = None, task.head
         n_windows = settings.batch_size * head.windows_per_text
-        batcher = Batcher(dataset, n_windows, tokenizer.pad_id, tokenizer.pads_left)
+        batcher = make_batcher(dataset, reader, n_windows, net)
         if runtime != "torch":
             network = onnx_network(
                 net.module_, runtime, reader.max_length, verbose=bool(settings.verbose)

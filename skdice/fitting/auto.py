@@ -127,7 +127,7 @@ def _why_no_entities(labels: LabelFacts) -> str:
 
 
 def choose_word_shapes(facts: RowFacts) -> Choice:
-    """Take word shapes for names, if the encoder does not see case and has a table for them."""
+    """Take word shapes for names, if the encoder does not see case."""
     names, encoder = facts.labels.share_of_names, facts.encoder
     if not facts.labels.has_entities:
         return Choice(False, _why_no_entities(facts.labels))
@@ -139,8 +139,6 @@ def choose_word_shapes(facts: RowFacts) -> Choice:
     are_names = f"The entities are names, {names:.0%} of them capitalised"
     if encoder.sees_case:
         return Choice(False, f"{are_names}, but the encoder sees case by itself.")
-    if not encoder.has_token_types:
-        return Choice(False, f"{are_names}, but the encoder has no table of token types to use.")
     if not facts.trains_embeddings:
         return Choice(False, f"{are_names}, but the embeddings that tell shapes are frozen.")
     return Choice(True, f"{are_names}, and the encoder does not see case.")

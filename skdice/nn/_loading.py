@@ -35,8 +35,6 @@ class Encoder(NamedTuple):
         Number of layers.
     sees_case : bool
         Whether words in upper and lower case are other pieces.
-    has_token_types : bool
-        Whether it has one table of token types.
     n_positions : int or None
         Pieces of the longest text, special tokens included; None if there is no limit.
     heads : tuple of str
@@ -49,7 +47,6 @@ class Encoder(NamedTuple):
     width: int
     depth: int | None
     sees_case: bool
-    has_token_types: bool
     n_positions: int | None
     heads: tuple[str, ...] = ()
     n_labels: int = 0
@@ -124,29 +121,24 @@ def describe_encoder(model: str, *, sees_case: bool) -> Encoder:
         width=int(config.get_text_config().hidden_size),
         depth=getattr(config, "num_hidden_layers", None),
         sees_case=sees_case,
-        has_token_types=len(_tables_of_token_types(network)) == 1,
         n_positions=min((n for n in limits if isinstance(n, int) and n > 0), default=None),
         heads=tuple(config.architectures or ()),
         n_labels=len(config.id2label),
     )
 
 
-def _tables_of_token_types(transformer: Any) -> dict[str, nn.Embedding]:
-    return {
+def replace_token_types(transformer: Any, n_types: int) -> list[str]:
+    """Give the table of token types so many rows, each its first one; return its name.
+
+    The list is empty if the transformer does not have one such table.
+    """
+    tables = {
         name: table
         for name, table in transformer.named_modules()
         if name.endswith("token_type_embeddings") and isinstance(table, nn.Embedding)
     }
-
-
-def replace_token_types(transformer: Any, n_types: int) -> list[str]:
-    """Give the table of token types so many rows, each its first one; return its name."""
-    tables = _tables_of_token_types(transformer)
     if len(tables) != 1:
-        raise ValueError(
-            f"The 'word_shapes' parameter must be False for {type(transformer).__name__}: it has "
-            f"no table of token types that could tell the shapes apart."
-        )
+        return []
     ((name, table),) = tables.items()
     if table.num_embeddings == n_types:
         return [f"{name}.weight"]

@@ -44,9 +44,10 @@ class TextModule(nn.Module):
 
     ``n_frozen_layers`` of k freezes the embeddings and the first k layers. Adapters
     (``peft_config``) are trained in place of the encoder. If the table of token types has another
-    number of rows than ``n_token_types``, all begin as its first one, and are trained with the
-    head; in training some windows have the first one alone. ``frames`` is what the tokenizer puts
-    around texts, for a module that takes them apart.
+    number of rows than ``n_token_types``, all begin as its first one. An encoder without such a
+    table gets one, ``type_table``, whose rows are added to the embeddings of the pieces and begin
+    as 0. Either table is trained with the head; in training some windows have the first row alone.
+    ``frames`` is what the tokenizer puts around texts, for a module that takes them apart.
     """
 
     auto_class: str  # Of transformers.
@@ -71,8 +72,15 @@ class TextModule(nn.Module):
             load_transformer(self.auto_class, model, n_classes)
         )
         self._has_own_types = n_token_types is not None
+        self.type_table: nn.Embedding | None = None
         if n_token_types is not None:
-            self._new_in_encoder += replace_token_types(self.transformer, n_token_types)
+            replaced = replace_token_types(self.transformer, n_token_types)
+            self._new_in_encoder += replaced
+            if not replaced:
+                width = self.transformer.get_input_embeddings().embedding_dim
+                rows = torch.zeros(n_token_types, width)
+                self.type_table = nn.Embedding.from_pretrained(rows, freeze=False)
+                self._load_saved_head(model)
         self.takes_types = takes_token_types(self.transformer)
         self.has_new_head = True  # Of those that transformers does not have.
         # In a tuple, as it is no other part: a model of peft around the transformer.
@@ -121,6 +129,9 @@ class TextModule(nn.Module):
         """Return the output of the transformer or of its encoder, which may take token types."""
         if attention_mask is None and not is_fused(network):
             attention_mask = torch.ones_like(input_ids)
+        if self.type_table is not None:
+            embedded = network.get_input_embeddings()(input_ids) + self.type_table(types)
+            return network(inputs_embeds=embedded, attention_mask=attention_mask)
         more = {"token_type_ids": types} if self.takes_types else {}
         return network(input_ids=input_ids, attention_mask=attention_mask, **more)
 

@@ -30,7 +30,7 @@ from .test_span import easy_questions
 FAST = {"max_epochs": 1, "lr": 3e-3, "batch_size": 2, "random_state": 0, "verbose": 0}
 
 
-ENCODER = Encoder("bert", 384, 6, False, True, 512)
+ENCODER = Encoder("bert", 384, 6, False, 512)
 
 
 OF_LABELS = [field.name for field in fields(LabelFacts)]
@@ -293,12 +293,6 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
         ("word_shapes", NAMES | {"share_of_names": 2 / 3}, False, "no names."),
         ("word_shapes", NAMES | {"share_of_names": np.nan}, False, "No sentence"),
         ("word_shapes", NAMES | {"encoder": ENCODER._replace(sees_case=True)}, False, "sees case"),
-        (
-            "word_shapes",
-            NAMES | {"encoder": ENCODER._replace(has_token_types=False)},
-            False,
-            "no table of token types",
-        ),
         ("word_shapes", NAMES | {"trains_embeddings": False}, False, "frozen"),
         ("crf", NAMES, False, "names, 90% of them capitalised, and a CRF did not"),
         (

@@ -70,12 +70,12 @@ FAMILIES = {
     "bert": Family(takes_types=True),
     "roberta": Family(),
     "distilbert": Family(),
+    "mpnet": Family(),
     "electra": Family(takes_types=True),
     "deberta_v2": Family(),
     "modernbert": Family(),
     "xlnet": Family(takes_types=True, limit=None, pads_left=True),
     "XLM-R": Family(lambda: tr.XLMRobertaConfig(**ROBERTA)),
-    "MPNet": Family(lambda: tr.MPNetConfig(**ROBERTA), limit=63),
     "Longformer": Family(lambda: tr.LongformerConfig(**ROBERTA, attention_window=8)),
     "DeBERTa": Family(lambda: tr.DebertaConfig(**BERT, relative_attention=True, type_vocab_size=0)),
     "ALBERT": Family(

@@ -42,6 +42,8 @@ def test_onnx(fitted, option):
     pytest.importorskip("onnxruntime")
     other = pickle.loads(pickle.dumps(fitted)).set_params(runtime="onnx")
     np.testing.assert_allclose(scores(other, option), scores(fitted, option), atol=1e-4)
+    other.set_params(runtime="onnx-int8")
+    np.testing.assert_allclose(scores(other, option), scores(fitted, option), atol=0.05)
 
 
 CAPITALISED = [["the", "Rome", "met"]] * 8, [["O", "B-X", "O"]] * 8

@@ -1,12 +1,19 @@
 """Taggers whose uncased encoder is told the shapes of words."""
 
+import copy
+import warnings
+
 import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from transformers import pipeline
 
 from skdice import DiceTokenTagger
+from skdice.estimators import load_pretrained
 from skdice.text._encoding import SHAPES
+
+from .test_checkpoints import assert_same_fit, continued, killed
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 # The encoder sees the same sentence twice; the tags depend on the case of a word alone.
@@ -14,9 +21,15 @@ X = [["the", "Rome", "met", "john"], ["the", "rome", "met", "John"]] * 16
 Y = [["O", "B-X", "O", "O"], ["O", "O", "O", "B-X"]] * 16
 
 
+@pytest.fixture(scope="module", params=["bert", "distilbert", "mpnet"])
+def model(request, quick_bert, tiny_models):
+    """An encoder with a table of token types, and two without."""
+    return quick_bert if request.param == "bert" else tiny_models(request.param)
+
+
 @pytest.fixture(scope="module")
-def fitted(quick_bert):
-    return DiceTokenTagger(quick_bert, max_epochs=8, word_shapes=True, **PARAMETERS).fit(X, Y)
+def fitted(model):
+    return DiceTokenTagger(model, max_epochs=8, word_shapes=True, **PARAMETERS).fit(X, Y)
 
 
 def scores(tagger):
@@ -24,12 +37,15 @@ def scores(tagger):
 
 
 def table(tagger):
-    return tagger.net_.module_.transformer.base_model.embeddings.token_type_embeddings
+    module = tagger.net_.module_
+    if module.type_table is not None:
+        return module.type_table
+    return module.transformer.base_model.embeddings.token_type_embeddings
 
 
-def test_only_the_shapes_tell(quick_bert, fitted):
+def test_only_the_shapes_tell(model, fitted):
     assert fitted.score(X, Y) == 1.0
-    plain = DiceTokenTagger(quick_bert, max_epochs=8, word_shapes=False, **PARAMETERS).fit(X, Y)
+    plain = DiceTokenTagger(model, max_epochs=8, word_shapes=False, **PARAMETERS).fit(X, Y)
     assert plain.score(X, Y) < 0.7
 
 
@@ -66,13 +82,47 @@ def test_going_on(fitted, tmp_path):
     assert not torch.allclose(table(again.fit(X, Y)).weight, table(fitted).weight, atol=1e-3)
 
 
-class TestErrors:
-    @pytest.mark.parametrize("family", ["distilbert", "modernbert", "xlnet"])
-    def test_no_table(self, tiny_models, family):
-        tagger = DiceTokenTagger(tiny_models(family), word_shapes=True, **PARAMETERS)
-        with pytest.raises(ValueError, match=r"'word_shapes' parameter must be False for \w+"):
-            tagger.fit(X, Y)
+def test_network_begins_as_the_encoder_is(model):
+    tagger = DiceTokenTagger(model, max_epochs=1, **(PARAMETERS | {"lr": 1e-12, "head_lr": 1e-12}))
+    with_table, plain = (clone(tagger).set_params(word_shapes=w).fit(X, Y) for w in (True, False))
+    np.testing.assert_allclose(scores(with_table), scores(plain), atol=1e-6)
 
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_does_not_count(fitted, side):
+    if side == "left" and fitted.net_.module_.type_table is None:
+        pytest.skip("BERT counts it before a text among its positions")
+    tagger = copy.deepcopy(fitted)
+    tagger.tokenizer_.tokenizer.padding_side = side
+    (p,) = tagger.predict_proba([X[0]])
+    np.testing.assert_allclose(tagger.predict_proba([X[0], X[0] * 4])[0], p, atol=1e-5)
+
+
+def test_goes_on_from_a_checkpoint(fitted, tmp_path):
+    plain = clone(fitted).set_params(max_epochs=3).fit(X, Y)
+    kept = clone(plain).set_params(checkpoint_dir=tmp_path)
+    killed(kept, X, Y, epoch=2)
+    again, n_epochs = continued(kept, X, Y)
+    assert n_epochs == 2
+    assert_same_fit(again, plain)
+
+
+def test_members(fitted, tmp_path):
+    tagger = clone(fitted).set_params(n_members=2, max_epochs=4).fit(X, Y)
+    assert tagger.score(X, Y) == 1.0
+    tagger.save_pretrained(tmp_path / "saved")
+    np.testing.assert_array_equal(scores(load_pretrained(tmp_path / "saved")), scores(tagger))
+
+
+def test_transformers_loads_it(fitted, tmp_path):
+    """The shapes are not read there."""
+    fitted.save_pretrained(tmp_path / "saved")
+    with warnings.catch_warnings(action="error"):
+        tag = pipeline("token-classification", str(tmp_path / "saved"))
+    assert len(tag("the rome met john", aggregation_strategy="first")) <= 4
+
+
+class TestErrors:
     def test_frozen_layers(self, fitted):
         tagger = clone(fitted).set_params(n_frozen_layers=1)
         with pytest.raises(ValueError, match=r"'n_frozen_layers' .* be None or 0 .* Got 1"):
