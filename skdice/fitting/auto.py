@@ -64,6 +64,9 @@ CONSTANTS = {
 }
 
 
+_NO_ENTITIES = "Tags without a B- or I- prefix are no entities, so score is accuracy."
+
+
 def constant(name: str) -> float:
     """Return the number that a rule goes by."""
     return CONSTANTS[name].value
@@ -120,17 +123,11 @@ class Choice(NamedTuple):
     why: str
 
 
-def _why_no_entities(labels: LabelFacts) -> str:
-    if labels.has_prefixes:
-        return "Some tags have no B- or I- prefix, so they are no entities; score is accuracy."
-    return "No tag has a B- or I- prefix, so they are no entities; score is accuracy."
-
-
 def choose_word_shapes(facts: RowFacts) -> Choice:
     """Take word shapes for names, if the encoder does not see case."""
     names, encoder = facts.labels.share_of_names, facts.encoder
     if not facts.labels.has_entities:
-        return Choice(False, _why_no_entities(facts.labels))
+        return Choice(False, _NO_ENTITIES)
     if math.isnan(names):
         return Choice(False, "No sentence with an entity has a capital letter.")
     if names <= constant("names"):
@@ -148,7 +145,7 @@ def choose_crf(facts: RowFacts) -> Choice:
     """Score the tags of a sentence together where entities are few and no names."""
     names, n = facts.labels.share_of_names, facts.labels.n_entities
     if not facts.labels.has_entities:
-        return Choice(False, _why_no_entities(facts.labels))
+        return Choice(False, _NO_ENTITIES)
     few = int(constant("few_entities"))
     if math.isnan(names):
         return Choice(

@@ -41,7 +41,6 @@ class LabelFacts:
     """What the rules of "auto" go by, of the labels of some rows."""
 
     has_entities: bool = False  # whether the tags of a tagger are chunk tags
-    has_prefixes: bool = False  # whether some of them have the prefix of a chunk tag
     n_entities: int = 0
     # Share of entities that are capitalised, in sentences with a capital letter; NaN without one.
     share_of_names: float = math.nan

@@ -289,7 +289,7 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
     "parameter, facts, value, why",
     [
         ("word_shapes", NAMES, True, "names, 90% of them capitalised"),
-        ("word_shapes", {}, False, "No tag has a B- or I- prefix"),
+        ("word_shapes", {}, False, "Tags without a B- or I- prefix"),
         ("word_shapes", NAMES | {"share_of_names": 2 / 3}, False, "no names."),
         ("word_shapes", NAMES | {"share_of_names": np.nan}, False, "No sentence"),
         ("word_shapes", NAMES | {"encoder": ENCODER._replace(sees_case=True)}, False, "sees case"),
@@ -302,7 +302,7 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
             "at most 800 entities that are no names, and there are 100",
         ),
         ("crf", NAMES | {"share_of_names": 0.5, "n_entities": 801}, False, "and there are 801"),
-        ("crf", {"has_prefixes": True}, False, "Some tags have no B- or I- prefix"),
+        ("crf", {}, False, "Tags without a B- or I- prefix"),
         ("threshold", {}, 0.5, "not two classes"),
         ("threshold", {"positive_share": 0.1}, 0.1, "rare, 10.0% of the rows"),
         ("threshold", {"positive_share": 0.1, "is_plain": False}, 0.5, "0.5 is kept"),
