@@ -182,7 +182,8 @@ def check_number(
         return
     with_low, with_high = closed in ("left", "both"), closed in ("right", "both")
     kind = numbers.Integral if integer else numbers.Real
-    if isinstance(value, kind) and not isinstance(value, bool):
+    is_number = isinstance(value, kind) and not isinstance(value, bool)
+    if is_number:
         above = value >= low if with_low else value > low
         below = value <= high if with_high else value < high
         if above and below:

@@ -4,9 +4,10 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import torch
+from skorch import NeuralNet
 from skorch.callbacks import (
     BatchScoring,
     Callback,
@@ -25,9 +26,6 @@ from tqdm import tqdm
 from .._digest import digest
 from ._batching import StepSampler
 from ._runtime import generator_states, set_generator_states
-
-if TYPE_CHECKING:
-    from ._net import TextNet
 
 # Made of tensors, numbers, str, lists and dicts.
 State = dict[str, Any]
@@ -67,7 +65,7 @@ class Checkpoint(Protocol):
 
 
 def train(
-    net: "TextNet",
+    net: NeuralNet,
     sampler: StepSampler,
     *,
     validate: Callable[[], float] | None = None,
