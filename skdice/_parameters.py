@@ -11,6 +11,7 @@ docstring of the class. The words of the errors are scikit-learn's.
 import inspect
 import math
 import numbers
+import re
 import textwrap
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
@@ -31,7 +32,7 @@ class Parameter:
     """What a parameter may be, what it means, and what it has a say in."""
 
     kind: str  # what it may be, for readers
-    doc: str
+    doc: str = ""  # what it means; if empty, the docstring of its class says so
     # Takes the name of the class, that of the parameter, and its value; raises a ValueError.
     check: Check | None = None
     # Whether another value makes another fit, only other predictions ("in predictions"), or changes
@@ -44,7 +45,7 @@ class Parameter:
 
 
 def number(
-    doc: str,
+    doc: str = "",
     *,
     low: float = -math.inf,
     high: float = math.inf,
@@ -61,7 +62,7 @@ def number(
     return Parameter(_in_words(kinds), doc, check, **more)
 
 
-def option(doc: str, **more: Any) -> Parameter:
+def option(doc: str = "", **more: Any) -> Parameter:
     """Return a parameter that is one of the names of its ``Literal``."""
     return Parameter("", doc, **more)
 
@@ -77,14 +78,24 @@ _KNOWN: dict[Any, dict[str, Parameter]] = {}  # Not functools.cache, which torch
 def parameters_of(cls: Any) -> dict[str, Parameter]:
     """Return the parameters of a class by name."""
     if cls not in _KNOWN:  # Losses ask in every step.
-        hints = get_type_hints(cls, include_extras=True)
+        hints, texts = get_type_hints(cls, include_extras=True), _texts_of(cls)
         _KNOWN[cls] = {
-            known.name: _with_options(mark, get_args(hints[known.name])[0])
+            known.name: _with_options(
+                replace(mark, doc=mark.doc or texts.get(known.name, "")),
+                get_args(hints[known.name])[0],
+            )
             for known in fields(cls)
             for mark in getattr(hints[known.name], "__metadata__", ())
             if isinstance(mark, Parameter)
         }
     return _KNOWN[cls]
+
+
+def _texts_of(cls: Any) -> dict[str, str]:
+    """Return what the docstrings of a class and its bases say of parameters, by their names."""
+    docs = "".join(inspect.cleandoc(base.__doc__ or "") + "\n" for base in cls.__mro__)
+    found = re.findall(r"^(\w+)\n((?: {4}.+\n)+)", docs, re.MULTILINE)
+    return {name: textwrap.dedent(text) for name, text in found}
 
 
 def _with_options(parameter: Parameter, kind: Any) -> Parameter:

@@ -4,7 +4,7 @@ import pytest
 
 from .walk import count, walks_of_a_tagger
 
-MOST = {"fit": (36, 271), "predict": (15, 66)}
+MOST = {"fit": (33, 246), "predict": (15, 62)}
 
 
 @pytest.fixture(scope="module")

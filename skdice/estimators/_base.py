@@ -149,9 +149,8 @@ class TextEstimator(SavedEstimator, Generic[T]):
         groups : array-like of shape (n_rows,), optional
             Rows of one group, such as a document, are kept together when rows are split for
             validation or folds.
-        validation : tuple (X, y) or (X, y, sample_weight), or array of int or bool, optional
-            What is scored after every epoch, instead of ``validation_fraction``: other rows, or the
-            indices or a mask of rows of X, which keep their weights.
+        validation : tuple (X, y) or (X, y, sample_weight), optional
+            Other rows, which are scored after every epoch, instead of ``validation_fraction``.
         unlabeled : rows as those of X, or a function that returns them, optional
             Rows without labels, some thousands of them. Three networks learn from X and y and label
             these rows; then the estimator learns from both. Each of these rows has as its weight
@@ -186,9 +185,9 @@ class TextEstimator(SavedEstimator, Generic[T]):
         resolve_device(self.device)  # It raises an error if the device is not there.
         task, names = self._asked(), self._feature_names(X)
         unlabeled = unlabeled() if callable(unlabeled) else unlabeled
-        X, y, weight, groups, validation = read_fit_rows(X, y, sample_weight, groups, validation)
+        groups, validation = read_fit_rows(X, groups, validation)
         X_read, y_read, kept = task.read_training(X, y)
-        weight = check_sample_weight(weight, len(X_read))
+        weight = check_sample_weight(sample_weight, len(X_read))
         groups = task.groups(X_read) if groups is None else groups
         rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read))).used(kept)
         if not len(rows):

@@ -176,7 +176,7 @@ def _read_fitted(
         precision=network["precision"],
         schedule=Schedule(network["max_epochs"], network["lr"], network["lr"]),
     )
-    net.predict_precision, net.pads = network["predict_precision"], network["pads"]
+    net.predict_precision = network["predict_precision"]
     with seeded(0, device):  # New layers are drawn before their weights are read.
         net.initialize()
     load_head(net.module_, place)

@@ -1,6 +1,6 @@
 """Fits as functions, and the rules of "auto"; private to the library."""
 
-from ._fit import FitResult, fit, in_columns, out_of_fold_scores, warn_of_collapse
+from ._fit import FitResult, fit, in_columns, out_of_fold_scores
 from ._network import MODULES, SampledTrainingSet, Schedule, logits_of, make_net, sample
 from ._plan import open_rates
 from ._settings import Settings, check_settings, settings_of

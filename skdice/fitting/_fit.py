@@ -12,12 +12,12 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from .._inputs import count_of
 from ..io import Fitted
-from ..losses import Loss, LossName, SetLoss
+from ..losses import LossName
 from ..nn import NotFiniteError, NotLearningError, TextNet
-from ..tasks import Logits, Rows, Task, TeacherLabels, TrainingSet
+from ..tasks import Logits, Rows, Task, TeacherLabels
 from ._network import Plan, history_of, logits_of, train_members
 from ._plan import Prepared, choose, choose_again, prepare, shared_seed
-from ._settings import Settings, loss_values
+from ._settings import Settings
 from .auto import Choice, table_of
 
 # Folds in which a decision is tuned on the training rows.
@@ -26,10 +26,6 @@ N_FOLDS = 5
 _CV_LOSSES: tuple[LossName, ...] = ("ce", "dice")
 # Networks that label rows without labels (benchmarks/RESULTS.md, "Self-training").
 _N_TEACHERS = 3
-# Training texts that a fit looks at, at a time, for what it has found.
-_CHUNK_TEXTS = 64
-# As large a memory as was of any use where a fit finds nothing.
-_LARGE_MEMORY = 30
 
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
@@ -111,7 +107,7 @@ def train(prepared: Prepared, plan: Plan) -> tuple[Plan, list[TextNet], BaseExce
 def decide(
     fitted: Fitted, plan: Plan, rows: Rows, *, given: Rows | None, unlabeled: Rows | None
 ) -> FitResult:
-    """Tune the decision, if that was asked for, and warn of what is never predicted.
+    """Tune the decision, if that was asked for.
 
     ``rows`` are all rows with labels, ``given`` those that were given to validate on.
     """
@@ -133,49 +129,9 @@ def decide(
                 if name != "scheme_":
                     choices[name.removesuffix("_")] = Choice(value, f"It was tuned on {where}.")
             fitted = replace(fitted, task=tuned, choices=table_of(choices))
-        if missed := _missed(fitted, plan.settings, plan.sampled.training_set):
-            schedule = plan.schedule
-            warn_of_collapse(plan.settings, plan.loss, schedule.lr, schedule.max_epochs, missed)
     except BaseException as error:
         return FitResult(fitted=replace(fitted, interrupted=True), error=error)
     return FitResult(fitted=fitted)
-
-
-def _missed(trained: Fitted, settings: Settings, training_set: TrainingSet) -> str | None:
-    """Say what the fitted network misses in all training texts."""
-    dataset, missed = training_set.dataset, None
-    task, logits = trained.task, _logits_of(trained, settings)
-    assert dataset.target is not None
-    found = np.zeros(1, dtype=bool)
-    order = training_set.in_turn
-    for start in range(0, len(order), _CHUNK_TEXTS):
-        part = dataset.take(order[start : start + _CHUNK_TEXTS])
-        found = found | task.found(logits(part), part)
-        missed = task.missed(found, dataset.target)
-        if missed is None:
-            break
-    return missed
-
-
-def warn_of_collapse(settings: Settings, loss: Loss, lr: float, max_epochs: int, what: str) -> None:
-    """Warn that a fit ``what`` ("found no entity") in its training rows, and name the fit."""
-    helps = ["more epochs or another lr"]
-    if loss.class_weight is None:
-        helps.insert(0, "class weights (K=3)" if isinstance(loss, SetLoss) else "loss='wce'")
-    is_pooled = isinstance(loss, SetLoss) and loss.level == "batch"
-    if is_pooled and float(loss.memory) < _LARGE_MEMORY:
-        helps.insert(0, f"a larger memory (memory={_LARGE_MEMORY})")
-    # Of a search, they tell which candidate it is.
-    fit = {"loss": settings.loss, **loss_values(settings), "K": settings.K, "lr": lr}
-    if fit["K"] is None:
-        del fit["K"]
-    shown = {n: f"{v:g}" if isinstance(v, float) else repr(v) for n, v in fit.items()}
-    named = ", ".join(f"{name}={value}" for name, value in shown.items())
-    warnings.warn(
-        f"This fit {what} in its training rows ({named}, {max_epochs} epochs). What "
-        f"helps: {', '.join(helps)}.",
-        stacklevel=4,
-    )
 
 
 def _logits_of(fitted: Fitted, settings: Settings) -> Logits:
@@ -247,12 +203,19 @@ def _compare_losses(
 
     Folds whose training rows no network can learn from are left out for both.
     """
-    problems = _problems_of_folds(task, rows, splits)
-    used = [split for i, split in enumerate(splits, 1) if i not in problems]
+    used, problems = [], []
+    for i, (train, test) in enumerate(splits, 1):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                task.check_learnable(rows.take(train), _CV_LOSSES[0])
+            used.append((train, test))
+        except ValueError as error:
+            problems.append(f"Fold {i} is left out of both: {error}")
     if not used:
         raise ValueError(
             f"loss='cv' compares losses in {len(splits)} folds, and none has training rows that a "
-            f"network can learn from. Fold 1: {problems[1]}"
+            f"network can learn from. {problems[0]}"
         )
     means, metric = {}, ""
     for name in _CV_LOSSES:
@@ -265,22 +228,8 @@ def _compare_losses(
         means[name] = float(np.average(scores, weights=weights))
     best = max(means, key=lambda name: means[name])
     shown = " and ".join(f"{mean:.3f} with {name}" for name, mean in means.items())
-    why = [f"The mean {metric} of {count_of(len(used), 'fold')} of the training rows is {shown}."]
-    why += [f"Fold {i} is left out of both: {problem}" for i, problem in problems.items()]
-    return Choice(best, " ".join(why))
-
-
-def _problems_of_folds(task: Task, rows: Rows, splits: Splits) -> dict[int, str]:
-    """Return why the training rows of some folds cannot be learned from, by number from 1."""
-    problems = {}
-    for i, (train, _) in enumerate(splits, 1):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
-                task.check_learnable(rows.take(train), _CV_LOSSES[0])
-        except ValueError as error:
-            problems[i] = str(error)
-    return problems
+    why = f"The mean {metric} of {count_of(len(used), 'fold')} of the training rows is {shown}."
+    return Choice(best, " ".join([why, *problems]))
 
 
 def split_folds(

@@ -1,5 +1,6 @@
 """Networks of a fit: made, trained, and asked for predictions."""
 
+import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -20,12 +21,13 @@ from ..io import (
     installed_versions,
     onnx_network,
 )
-from ..losses import CrossEntropyLoss, FocalLoss, Loss, WeightedCrossEntropyLoss
+from ..losses import CrossEntropyLoss, Loss
 from ..nn import (
     Batcher,
     Draw,
     FitProgress,
     Frames,
+    NotLearningError,
     PairModule,
     QueryModule,
     Ranks,
@@ -50,8 +52,6 @@ from ._initial_weights import InitialWeights, regress_pairs
 from ._settings import Settings, learned_with
 from .auto import Choice, capped
 
-# Losses that are a mean over items.
-_MEANS = (CrossEntropyLoss, WeightedCrossEntropyLoss, FocalLoss)
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 _HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
 MODULES: dict[str, type[TextModule]] = {
@@ -132,12 +132,13 @@ class Plan:
     schedule: Schedule
     precision: str  # "fp32", "bf16" or "fp16"
     valid: Rows  # scored after every epoch; may be empty
-    must_learn: bool  # whether a training loss that has not fallen at the end is an error
+    must_learn: bool  # whether the training loss must have fallen at the end
+    is_second: bool = False  # whether the first try learned nothing: then this is a warning only
     description: str  # what the progress bar calls the fit
     kind: str  # what it calls one of several networks
     initial: InitialWeights | None  # where the comparison of two texts begins
     choices: Mapping[str, Choice]  # what was taken for each parameter that was left open
-    cuda_graphs: bool  # whether steps are CUDA graphs, where the network masks padding
+    cuda_graphs: bool  # whether steps are CUDA graphs
 
 
 def train_members(
@@ -166,9 +167,10 @@ def train_member(
     The seed is that of torch; the generator draws the order of the texts.
     """
     task, settings, reader = plan.task, plan.settings, plan.reader
-    dataset, error = plan.sampled.training_set.dataset, None
-    ranks = ranks_of(settings)
-    is_shown = bool(settings.verbose and ranks.is_first)
+    dataset = plan.sampled.training_set.dataset
+    error: BaseException | None = None
+    ranks = current_ranks(settings.device)
+    is_shown = bool(settings.verbose and ranks.index == 0)
     callbacks = list(settings.callbacks or [])
     if is_shown:
         text = plan.description
@@ -198,29 +200,38 @@ def train_member(
             net,
             chain=None if transitions is None else TagChain(transitions, dataset.item_offsets),
             shift=sum(shifts) if shifts else None,
-            has_few_shapes=plan.cuda_graphs and net.pads,
+            has_few_shapes=plan.cuda_graphs,
         )
         if len(plan.valid):
             score = task.validator(plan.valid, reader)
             validate = partial(score, logits_of(task, net, reader, settings))
-        lowest = None
+        must_reach = None
         if plan.must_learn:
-            lowest = loss_of_constant(plan.sampled, criterion, task.head.n_outputs)
+            must_reach = loss_of_constant(plan.sampled, criterion, task.head.n_outputs)
         try:
             train(
                 net,
                 sampler,
                 validate=validate,
                 patience=settings.patience,
-                must_learn=plan.must_learn,
-                loss_of_constant=lowest,
+                must_reach=must_reach,
                 checkpoint=checkpoint,
                 state=state,
             )
+        except NotLearningError as caught:
+            error = caught
+            if plan.is_second:
+                error = None
+                warnings.warn(
+                    f"The second try, with the learning rate {plan.schedule.lr:.2g}, learned "
+                    f"nothing either. {caught} Another lr or loss, or more epochs may help.",
+                    stacklevel=6,
+                )
         except BaseException as caught:
             error = caught
         finally:
-            net.module_.merge_adapters()
+            if settings.peft_config is not None:
+                net.module_.merge_adapters()
     return net, error
 
 
@@ -236,19 +247,12 @@ def _initialize(
         # The files of the base model are on this machine from here on.
         if plan.settings.checkpoint_dir is not None or ranks.count > 1:
             checkpoint, state = _find_checkpoint(plan, net.device, seed, rng, ranks)
-        net.pads = module.masks_padding
-        if not net.pads:
-            warnings.warn(
-                f"{type(module.transformer).__name__} scores a text differently if it is padded, "
-                f"so batches have texts of the same length only. That takes longer; the scores are "
-                f"those of each text by itself.",
-                stacklevel=7,
-            )
         if state is None and plan.initial is not None:
             plan.initial.apply(module)
     if ranks.count > 1:
         ranks.copy_first(module.state_dict().values())
-        seed_generators(ranks.seed(seed), net.device)
+        own = np.random.SeedSequence([seed, ranks.index]).generate_state(1)
+        seed_generators(int(own[0]), net.device)
     return checkpoint, state
 
 
@@ -265,8 +269,6 @@ def make_net(
     """Return a network that is not initialised yet."""
     module: dict[str, Any] = {}
     head = task.head
-    if head.n_token_types is not None:
-        module["module__n_token_types"] = head.n_token_types
     if head.compares_texts(reader):
         tokenizer = reader.tokenizer
         frames = Frames(tokenizer.frame, tokenizer.pair_frame, tokenizer.pad_id)
@@ -280,6 +282,7 @@ def make_net(
         module__n_classes=head.n_outputs,
         module__n_frozen_layers=settings.n_frozen_layers,
         module__peft_config=settings.peft_config,
+        module__n_token_types=head.n_token_types,
         **module,
         lr=schedule.lr,
         head_lr=schedule.head_lr,
@@ -309,38 +312,25 @@ def begin_pairs(
     )
     with seeded(seed, net.device), denormals_flushed(), quiet_transformers():
         net.initialize()
-        net.pads = net.module_.masks_padding
         batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, net)
         initial = regress_pairs(net, batcher, task, rows)
     if initial is None:
         return None
     first = torch.tensor([initial.similarities.share, initial.best_f1], dtype=torch.float64)
-    ranks_of(settings).copy_first([first])
+    current_ranks(settings.device).copy_first([first])
     share, best_f1 = first.tolist()
     similarities = initial.similarities._replace(share=share)
     return replace(initial, similarities=similarities, best_f1=best_f1)
 
 
-def ranks_of(settings: Settings) -> Ranks:
-    """Return the processes that train together."""
-    return current_ranks(resolve_device(settings.device))
-
-
 def make_batcher(
-    dataset: EncodedDataset,
-    reader: TextReader,
-    batch_size: int,
-    net: TextNet | None = None,
-    windows_per_text: int = 1,
+    dataset: EncodedDataset, reader: TextReader, n_windows: int, net: TextNet | None
 ) -> Batcher:
-    """Return the batcher of a network, or of one that masks padding."""
-    pads = net is None or net.pads
-    tokenizer, n_windows = reader.tokenizer, batch_size * windows_per_text
-    if net is not None and not pads and net.module is PairModule:
-        n_windows = 1  # Pairs of one length may have texts of several.
+    """Return what makes batches of about so many windows, for a network."""
+    tokenizer = reader.tokenizer
     # Without the ids of pieces, MPNet counts the padding before a text among its positions.
     pads_left = tokenizer.pads_left and (net is None or net.module_.type_table is None)
-    return Batcher(dataset, n_windows, tokenizer.pad_id, pads_left, pads=pads)
+    return Batcher(dataset, n_windows, tokenizer.pad_id, pads_left)
 
 
 def make_sampler(
@@ -354,10 +344,10 @@ def make_sampler(
     """Return the sampler of the steps of an epoch."""
     training_set, n_windows = sampled.training_set, sampled.training_set.windows_per_text
     return StepSampler(
-        make_batcher(training_set.dataset, reader, settings.batch_size, net, n_windows),
+        make_batcher(training_set.dataset, reader, settings.batch_size * n_windows, net),
         settings.batch_size * settings.accumulate,
         rng,
-        ranks_of(settings),
+        current_ranks(settings.device),
         windows_per_text=n_windows,
         draw=sampled.draw,
         weight=sampled.weight,
@@ -373,9 +363,9 @@ def logits_of(
     def logits(dataset: EncodedDataset) -> np.ndarray:
         if dataset.n_items == 0:
             return np.empty((0, net.module_.n_outputs), dtype=np.float32)
-        network = None
-        n_windows = task.head.windows_per_text
-        batcher = make_batcher(dataset, reader, settings.batch_size, net, n_windows)
+        network, head = None, task.head
+        n_windows = settings.batch_size * head.windows_per_text
+        batcher = make_batcher(dataset, reader, n_windows, net)
         if runtime != "torch":
             network = onnx_network(
                 net.module_, runtime, reader.max_length, verbose=bool(settings.verbose)
@@ -385,10 +375,9 @@ def logits_of(
             found = net.predict_logits(batcher, network, verbose=bool(settings.verbose))
         if dataset.offset is not None:
             found += dataset.offset
-        transitions = task.head.transitions
-        if transitions is None:
+        if head.transitions is None:
             return found
-        return TagChain(transitions, dataset.item_offsets).predict(found)
+        return TagChain(head.transitions, dataset.item_offsets).predict(found)
 
     return logits
 
@@ -408,32 +397,25 @@ def history_of(nets: Sequence[TextNet]) -> pd.DataFrame:
     return mean
 
 
-def loss_of_constant(sampled: SampledTrainingSet, loss: Any, n_classes: int) -> float | None:
-    """Return the least loss of logits that are the same for all items.
+def loss_of_constant(sampled: SampledTrainingSet, loss: Any, n_classes: int) -> float:
+    """Return the loss of logits that say the shares of the classes, the same for all items.
 
-    It is None for set losses, whose value is not a mean, and for items with several labels.
+    Of cross-entropy no logits that are the same for all items have a lower one. It is infinite for
+    set losses, whose value is not a mean, and for items with several labels.
     """
     dataset = sampled.training_set.dataset
     target = dataset.target
-    if target is None or target.ndim > 1 or type(loss) not in _MEANS:
-        return None
+    if target is None or target.ndim > 1 or not loss.separable:
+        return math.inf
     share = np.ones(dataset.n_texts) if sampled.draw is None else sampled.draw.share
     weight = np.repeat(dataset.text_weight * share, np.diff(dataset.item_offsets))
     if sampled.weight is not None:
         weight = weight * sampled.weight
     of_class = np.bincount(target, weight, n_classes)
-    classes, total = torch.arange(len(of_class)), torch.from_numpy(of_class)
-    logits = torch.zeros(len(of_class), dtype=torch.float64, requires_grad=True)
-    search = torch.optim.LBFGS([logits], max_iter=100, line_search_fn="strong_wolfe")
-
-    def value() -> torch.Tensor:
-        search.zero_grad()
-        found: torch.Tensor = loss(logits.expand(len(classes), -1), classes, total)
-        found.backward()
-        return found
-
-    search.step(value)
-    return float(value().item())
+    weighted = of_class * (1.0 if loss.class_weight is None else loss.class_weight)
+    logits = np.log(np.maximum(weighted / weighted.sum(), np.finfo(np.float64).tiny))
+    same = torch.from_numpy(logits).expand(n_classes, -1)
+    return float(loss(same, torch.arange(n_classes), torch.from_numpy(of_class)))
 
 
 def _find_checkpoint(

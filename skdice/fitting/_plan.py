@@ -13,17 +13,26 @@ from sklearn.base import clone
 
 from .._inputs import list_some
 from ..losses import Loss, log_class_weight, make_loss
-from ..nn import Encoder, describe_encoder, resolve_device, resolve_precision, works_on
+from ..nn import (
+    Encoder,
+    current_ranks,
+    describe_encoder,
+    resolve_device,
+    resolve_precision,
+    works_on,
+)
 from ..tasks import ClassifyingPairs, Rows, Task, TrainingSet
 from ..text import TextReader, WordTokenizer
 from . import auto
 from ._initial_weights import InitialWeights
-from ._network import Plan, Schedule, begin_pairs, make_sampler, ranks_of, sample
+from ._network import Plan, Schedule, begin_pairs, make_sampler, sample
 from ._settings import Settings, loss_values
 from .auto import TASK_RULES, Choice, EpochFacts, RowFacts
 
 _DEFAULT_K = 3.0
 _IGNORED = -100
+# Families that read the padding of a text, too: its scores depend on the texts in its batch.
+_READ_PADDING = ("convbert", "fnet", "funnel", "nystromformer", "yoso")
 # Where neither the model nor its tokenizer says how long a text may be.
 _DEFAULT_MAX_LENGTH = 512
 
@@ -110,6 +119,12 @@ def read_model(task: Task, settings: Settings) -> tuple[TextReader, Encoder]:
     model = os.fspath(settings.model)
     tokenizer = WordTokenizer(model)
     encoder = describe_encoder(model, sees_case=tokenizer.sees_case)
+    if encoder.family in _READ_PADDING:
+        raise ValueError(
+            f"The 'model' parameter of {task.owner} must not be of the families "
+            f"{', '.join(_READ_PADDING)}, whose scores of a text change with its padding. Got "
+            f"{model!r}, which is of the family {encoder.family!r}."
+        )
     frame = tokenizer.pair_frame if task.info.n_texts == 2 else tokenizer.frame
     limits = (encoder.n_positions, tokenizer.tokenizer.model_max_length)
     known = [n for n in limits if n and n < 10**9]
@@ -134,7 +149,7 @@ def shared_seed(settings: Settings) -> int:
     else:
         drawn = int(state)
     seed = torch.tensor(drawn)
-    ranks_of(settings).copy_first([seed])
+    current_ranks(settings.device).copy_first([seed])
     return int(seed)
 
 
@@ -191,14 +206,12 @@ def choose(prepared: Prepared, kind: str) -> Plan:
 
     cuda_graphs = False
     if works_on(device):
+        is_alone = current_ranks(settings.device).count == settings.accumulate == 1
+        is_fixed = task.head.match_size is None and not reader.tokenizer.pads_left
+        is_ours = type(loss).__module__.startswith("skdice.") and loss.additive
         choices["cuda_graphs"] = auto.choose_cuda_graphs(
-            n_processes=ranks_of(settings).count,
-            accumulate=settings.accumulate,
-            has_callbacks=bool(settings.callbacks),
-            precision=precision,
-            pads_left=reader.tokenizer.pads_left,
-            has_matches=task.head.match_size is not None,
-            has_own_loss=type(loss).__module__.startswith("skdice.") and loss.additive,
+            shows_parts=not is_alone or bool(settings.callbacks) or precision == "fp16",
+            is_fixed=is_fixed and is_ours,
         )
         cuda_graphs = choices["cuda_graphs"].value
 
@@ -285,17 +298,17 @@ def _choose_schedule(
 def choose_again(plan: Plan, problem: BaseException) -> Plan:
     """Return the plan with a third of an open rate, with which a fit learned nothing."""
     choices, schedule = dict(plan.choices), plan.schedule
-    choices["lr"] = auto.choose_lr_again(schedule.lr, problem)
+    choices["lr"], of_head = auto.choose_rates_again(schedule.lr, schedule.head_lr, problem)
     third = replace(schedule, lr=choices["lr"].value)
     if plan.settings.head_lr is None:
-        choices["head_lr"] = auto.choose_head_lr_again(schedule.head_lr)
-        third = replace(third, head_lr=choices["head_lr"].value)
+        choices["head_lr"] = of_head
+        third = replace(third, head_lr=of_head.value)
     warnings.warn(
         f"With the learning rate {schedule.lr:g} the fit learned nothing, so it started again with "
         f"{third.lr:.2g}. {problem}",
         stacklevel=5,
     )
-    return replace(plan, schedule=third, must_learn=False, choices=choices)
+    return replace(plan, schedule=third, is_second=True, choices=choices)
 
 
 def open_rates(encoder: Encoder, *, has_adapters: bool) -> tuple[float, float]:

@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass, fields
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import torch
 from sklearn.base import clone
 
 from .._inputs import list_some
@@ -46,254 +45,215 @@ def _check_warmup(owner: str, name: str, value: Any) -> None:
     check_number(owner, name, value, low=0, high=np.inf if is_count else 1, integer=is_count)
 
 
-def _check_device(owner: str, name: str, value: Any) -> None:
-    try:
-        if value != "auto":
-            torch.device(value)
-    except (RuntimeError, TypeError) as error:
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be 'auto' or a torch device, such as 'cpu' or "
-            f"'cuda:0'. Got {value!r} instead."
-        ) from error
-
-
 def _check_random_state(owner: str, name: str, value: Any) -> None:
     if not isinstance(value, np.random.RandomState | np.random.Generator):
         make_rng(value, owner)
 
 
-_MODEL = """
-Hub id, or directory with a model that transformers can load. The default has 22 million parameters,
-reads English and ignores case. The guide's page "Which encoder?" compares others.
-"""
-_OWN_DEFAULT = "None takes the default of the named loss."
-_ALPHA = f"""
-Tversky: weight of false positives. DSC: exponent that reduces the weight of easy items.
-{_OWN_DEFAULT}
-"""
-_BETA = f"Tversky: weight of false negatives. {_OWN_DEFAULT}"
-_GAMMA = f"Set losses: smoothing. Focal loss: focusing exponent. {_OWN_DEFAULT}"
-_CE_WEIGHT = f"Weight of cross-entropy that is mixed into a set loss. {_OWN_DEFAULT}"
-_K = 'Constant of the "log" class weights, which it selects; 3 by default.'
-_LOSS = """
-"auto", "cv", ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset
-(``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" follows our measurements. In a token
-tagger it is "dice" if entities are so rare that epochs are sampled (``negative_ratio``), or if the
-training data has at most 800 of them; in a query tagger it is "dice"; otherwise it is "ce". "cv"
-takes cross-entropy or dice, whichever has the better mean score in five folds of the rows: ten more
-models are fitted. ``loss_`` is the loss that was used, ``choices_`` says why.
-"""
-_MEMORY = """
-About how many optimiser steps the sums of a set loss given by name are taken over
-(:class:`skdice.losses.SumsMemory`); 0 uses each step alone. By default as many as have about 40
-positives, at most 10 or a quarter of an epoch.
-"""
-_CLASS_WEIGHT = """
-Weight of each gold class, from the counts of the training data (words of a tagger, rows of a
-classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``. Labels of a dict
-that do not occur in the training data, as may happen in a fold, are ignored.
-"""
-_MAX_EPOCHS = """
-Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30 passes: it
-shows texts with positives about 1,200 times and takes at least about 200 optimiser steps (150 in
-tiny sets). Pairs of texts get four. Over entities that are not rare, cross-entropy gets at least
-eight, or as many as 512 steps allow. ``max_epochs_`` is the number used.
-"""
-_NEGATIVE_RATIO = """
-How many texts without a positive an epoch has for each text with one; they are drawn at random in
-every epoch. A positive is a word inside an entity, a row of the smaller class (of several, each has
-at most so many times the rows of all smaller ones), a question with an answer, a sentence and query
-with a match. Set losses weight sampled texts up to represent those left out. Other losses correct
-for the changed shares of the classes, so that probabilities are those of all rows. None takes all
-texts. "auto" takes all, too, or two if more than four times as many are without a positive; in a
-query tagger it takes one (``negative_ratio_``).
-"""
-_LR = """
-Learning rate after the warm-up. "auto" takes what suits the encoder (``lr_``): the rate falls with
-its width and its depth, and is lower for DeBERTa. It is 2e-4 for 6 layers of 384 hidden units, 1e-4
-for 12 of these, 5e-5 for 12 layers of 768, and 1.9e-5 for 24 layers of 1024. If the training loss
-has not fallen when the fit ends, or is not finite, it starts again once with a third of that rate.
-"""
-_HEAD_LR = """
-Learning rate of the head; by default ``lr``. If that is "auto", a new head learns five times as
-fast as the encoder, and a head that the checkpoint brings as fast as the encoder.
-"""
-_BATCH_SIZE = """
-Texts per batch and process; a text that is read in n windows counts as n texts. It also affects
-set losses: their smoothing ``gamma`` is on the scale of one optimiser step.
-"""
-_VALIDATION = "Share of the rows that is held out and scored after every epoch."
-_PATIENCE = """
-Stop after this many epochs without a better validation score, and restore the best weights.
-"""
-_ACCUMULATE = "Batches per optimiser step; the loss is that of one large batch, exactly."
-_WARMUP = """
-Warm-up as a share of all optimiser steps (float) or in steps (int). Then the rates fall on a line
-to 0.
-"""
-_WEIGHT_DECAY = """
-Of AdamW; not applied to biases, norms, and the embeddings of pieces that do not occur in the
-training texts.
-"""
-_MAX_LENGTH = """
-Longest text in pieces, special ones and the question or query included; the model's limit by
-default. Longer sentences and contexts are read in several windows; classifiers cut longer texts.
-"""
-_FROZEN = """
-0 freezes the embeddings only, and k > 0 also the first k layers; None trains everything. Frozen
-layers run without dropout. Models whose layers cannot be told apart (ALBERT, XLM) are refused.
-"""
-_PEFT = """
-Adapters to train in place of the encoder, which is frozen: a configuration of ``peft`` (the extra
-``peft``), such as ``LoraConfig(r=8)``, whose adapters lie inside the layers. The head is trained as
-a whole. Adapters need a larger learning rate: "auto" takes five times the usual one.
-"""
-_DEVICE = 'A torch device; "auto" is a GPU if there is one.'
-_MEMBERS = """
-Size of an ensemble: networks that are trained from different seeds, whose logits are averaged. With
-few rows it is better than most single networks. Everything takes ``n_members`` times as long.
-"""
-_PRECISION = """
-"auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that has instructions
-for bf16 (AMX or AVX-512), otherwise in fp32; it predicts in fp32. ``choices_`` says what was used.
-Any other value is used for training and predictions. "bf16" then predicts faster where "auto"
-trains in it, but the scores of a text depend slightly on the other texts in its batch.
-"""
-_RUNTIME = """
-What computes predictions; it can be set on a fitted estimator, too. "onnx" and "onnx-int8" use ONNX
-Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` and ``precision`` are.
-The first prediction exports the network, which takes some seconds; models that torch cannot export
-(XLNet) are a ValueError. "onnx" gives the scores of "torch" within 1e-4. "onnx-int8" is 1.8 to 4.2
-times as fast as "torch" on a CPU; its scores are less exact, and depend slightly on the other texts
-in the batch. ``fit``, with its validation and tuning, always uses torch.
-"""
-_VERBOSE = """
-0 shows nothing. Otherwise a fit shows its epochs, and long steps (also ``predict``) show a bar; if
-stderr is no terminal, a fit writes a line an epoch.
-"""
-_RANDOM_STATE = """
-Seed of everything random in a fit. The global generators are not changed; fits in threads run one
-after the other.
-"""
-_CHECKPOINT = """
-Directory in which the state of a fit is saved after every epoch. After a crash the same call (same
-data, parameters, files of the base model and int ``random_state``) resumes after the last finished
-epoch and ends with the weights of an uninterrupted fit; a finished fit is not run again. Each fit
-has its own subdirectory, whose weights stay; delete it when you are done. Callbacks are only called
-for the epochs that are left. Several processes, always as many, all have to see the directory.
-"""
-_CALLBACKS = """
-Callbacks of skorch (``skorch.callbacks.Callback``), called at every step and epoch: objects, or
-tuples (name, object). One that raises KeyboardInterrupt, as ``EarlyStopping`` does, ends the fit
-after this step or, if several processes train together, after this epoch. Those that need arrays or
-set the learning rate are refused. A
-clone gets copies: in cross-validation, what they collect is in ``net_.callbacks_`` of the fitted
-estimators. A checkpoint, a study or a cache serves only fits with callbacks of the same classes and
-attributes, except for attributes that end in ``_``. Loggers and progress bars of skorch are not
-compared, nor classes with ``only_watches = True``.
-"""
-
-
 @dataclass(eq=False, repr=False)
 class Settings:
-    """The parameters that all estimators share."""
+    """The parameters that all estimators share.
+
+    Parameters
+    ----------
+    model
+        Hub id, or directory with a model that transformers can load. The default has 22 million
+        parameters, reads English and ignores case. The guide's page "Which encoder?" compares
+        others.
+    max_length
+        Longest text in pieces, special ones and the question or query included; the model's limit
+        by default. Longer sentences and contexts are read in several windows; classifiers cut
+        longer texts.
+    loss
+        "auto", "cv", ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a
+        preset (``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" follows our
+        measurements. In a token tagger it is "dice" if entities are so rare that epochs are sampled
+        (``negative_ratio``), or if the training data has at most 800 of them; in a query tagger it
+        is "dice"; otherwise it is "ce". "cv" takes cross-entropy or dice, whichever has the better
+        mean score in five folds of the rows: ten more models are fitted. ``loss_`` is the loss that
+        was used, ``choices_`` says why.
+    class_weight
+        Weight of each gold class, from the counts of the training data (words of a tagger, rows of
+        a classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``. Labels of
+        a dict that do not occur in the training data, as may happen in a fold, are ignored.
+    max_epochs
+        Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30
+        passes, so that texts with positives are shown about 1,200 times (the guide's page
+        "Which settings?"). ``max_epochs_`` is the number used.
+    negative_ratio
+        How many texts without a positive an epoch has for each text with one; they are drawn at
+        random in every epoch. A positive is a word inside an entity, a row of the smaller class (of
+        several, each has at most so many times the rows of all smaller ones), a question with an
+        answer, a sentence and query with a match. Set losses weight sampled texts up to represent
+        those left out. Other losses correct for the changed shares of the classes, so that
+        probabilities are those of all rows. None takes all texts. "auto" takes all, too, or two if
+        more than four times as many are without a positive; in a query tagger it takes one
+        (``negative_ratio_``).
+    batch_size
+        Texts per batch and process; a text that is read in n windows counts as n texts. It also
+        affects set losses: their smoothing ``gamma`` is on the scale of one optimiser step.
+    lr
+        Learning rate after the warm-up. "auto" takes what suits the encoder (``lr_``): the rate
+        falls with its width and its depth, and is lower for DeBERTa. If the training loss has not
+        fallen when the fit ends, or is not finite, it starts again once with a third of that rate.
+    validation_fraction
+        Share of the rows that is held out and scored after every epoch.
+    random_state
+        Seed of everything random in a fit. The global generators are not changed; fits in threads
+        run one after the other.
+    verbose
+        0 shows nothing. Otherwise a fit shows its epochs, and long steps (also ``predict``) show a
+        bar; if stderr is no terminal, a fit writes a line an epoch.
+    n_members
+        Size of an ensemble: networks that are trained from different seeds, whose logits are
+        averaged. With few rows it is better than most single networks. Everything takes
+        ``n_members`` times as long.
+    peft_config
+        Adapters to train in place of the encoder, which is frozen: a configuration of ``peft`` (the
+        extra ``peft``), such as ``LoraConfig(r=8)``, whose adapters lie inside the layers. The head
+        is trained as a whole. Adapters need a larger learning rate: "auto" takes five times the
+        usual one.
+    n_frozen_layers
+        0 freezes the embeddings only, and k > 0 also the first k layers; None trains everything.
+        Frozen layers run without dropout. Models whose layers cannot be told apart (ALBERT, XLM)
+        are refused.
+    alpha
+        Tversky: weight of false positives. DSC: exponent that reduces the weight of easy items.
+        None takes the default of the named loss.
+    beta
+        Tversky: weight of false negatives. None takes the default of the named loss.
+    gamma
+        Set losses: smoothing. Focal loss: focusing exponent. None takes the default of the named
+        loss.
+    memory
+        About how many optimiser steps the sums of a set loss given by name are taken over
+        (:class:`skdice.losses.SumsMemory`); 0 uses each step alone. By default as many as have
+        about 40 positives, at most 10 or a quarter of an epoch.
+    ce_weight
+        Weight of cross-entropy that is mixed into a set loss. None takes the default of the named
+        loss.
+    K
+        Constant of the "log" class weights, which it selects; 3 by default.
+    head_lr
+        Learning rate of the head; by default ``lr``. If that is "auto", a new head learns five
+        times as fast as the encoder, and a head that the checkpoint brings as fast as the encoder.
+    weight_decay
+        Of AdamW; not applied to biases, norms, and the embeddings of pieces that do not occur in
+        the training texts.
+    warmup
+        Warm-up as a share of all optimiser steps (float) or in steps (int). Then the rates fall on
+        a line to 0.
+    clip_norm
+        Largest norm of the gradient.
+    accumulate
+        Batches per optimiser step; the loss is that of one large batch, exactly.
+    patience
+        Stop after this many epochs without a better validation score, and restore the best weights.
+    callbacks
+        Callbacks of skorch (``skorch.callbacks.Callback``), called at every step and epoch:
+        objects, or tuples (name, object). One that raises KeyboardInterrupt, as ``EarlyStopping``
+        does, ends the fit after this step or, if several processes train together, after this
+        epoch. Those that need arrays or set the learning rate are refused. A clone gets copies: in
+        cross-validation, what they collect is in ``net_.callbacks_`` of the fitted estimators. A
+        checkpoint, a study or a cache serves only fits with callbacks of the same classes and
+        attributes, except for attributes that end in ``_``. Loggers and progress bars of skorch are
+        not compared, nor classes with ``only_watches = True``.
+    precision
+        "auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that has
+        instructions for bf16 (AMX or AVX-512), otherwise in fp32; it predicts in fp32. ``choices_``
+        says what was used. Any other value is used for training and predictions. "bf16" then
+        predicts faster where "auto" trains in it, but the scores of a text depend slightly on the
+        other texts in its batch.
+    device
+        A torch device; "auto" is a GPU if there is one.
+    runtime
+        What computes predictions; it can be set on a fitted estimator, too. "onnx" and "onnx-int8"
+        use ONNX Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` and
+        ``precision`` are. The first prediction exports the network, which takes some seconds;
+        models that torch cannot export (XLNet) are a ValueError. "onnx" gives the scores of "torch"
+        within 1e-4. "onnx-int8" is faster; its scores are less exact, and depend slightly on the
+        other texts in the batch. ``fit``, with its validation and tuning, always uses torch.
+    checkpoint_dir
+        Directory in which the state of a fit is saved after every epoch. After a crash the same
+        call (same data, parameters, files of the base model and int ``random_state``) resumes after
+        the last finished epoch and ends with the weights of an uninterrupted fit; a finished fit is
+        not run again. Each fit has its own subdirectory, whose weights stay; delete it when you are
+        done. Callbacks are only called for the epochs that are left. Several processes, always as
+        many, all have to see the directory.
+    """
 
     # The order is that of the documentation, which has the rare ones in a section of their own:
     # the model, the task, the training, the machine.
     model: Annotated[
-        str | os.PathLike[str],
-        Parameter("str or PathLike", _MODEL, _check_path, on_card=False),
+        str | os.PathLike[str], Parameter("str or PathLike", check=_check_path, on_card=False)
     ] = "sentence-transformers/all-MiniLM-L6-v2"
     _: KW_ONLY
-    max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
-        None
-    )
+    max_length: Annotated[int | None, number(low=1, integer=True, optional=True)] = None
     loss: Annotated[
         Literal["auto", "cv"] | LossName | Loss,
-        Parameter("str or skdice.losses.Loss", _LOSS, on_card=False),
+        Parameter("str or skdice.losses.Loss", on_card=False),
     ] = "auto"
     class_weight: Annotated[
         Literal["balanced", "log"] | Mapping[Any, float] | None,
-        Parameter('{"balanced", "log"} or dict', _CLASS_WEIGHT, _check_class_weight),
+        Parameter('{"balanced", "log"} or dict', check=_check_class_weight),
     ] = None
-    max_epochs: Annotated[
-        int | Literal["auto"], number(_MAX_EPOCHS, low=1, integer=True, words=("auto",))
-    ] = "auto"
+    max_epochs: Annotated[int | Literal["auto"], number(low=1, integer=True, words=("auto",))] = (
+        "auto"
+    )
     negative_ratio: Annotated[
         float | Literal["auto"] | None,
-        number(_NEGATIVE_RATIO, low=0, closed="neither", optional=True, words=("auto",)),
+        number(low=0, closed="neither", optional=True, words=("auto",)),
     ] = "auto"
-    batch_size: Annotated[int, number(_BATCH_SIZE, low=1, integer=True)] = 16
-    lr: Annotated[
-        float | Literal["auto"], number(_LR, low=0, closed="neither", words=("auto",))
-    ] = "auto"
+    batch_size: Annotated[int, number(low=1, integer=True)] = 16
+    lr: Annotated[float | Literal["auto"], number(low=0, closed="neither", words=("auto",))] = (
+        "auto"
+    )
     validation_fraction: Annotated[
-        float | None, number(_VALIDATION, low=0, high=1, closed="neither", optional=True)
+        float | None, number(low=0, high=1, closed="neither", optional=True)
     ] = None
     random_state: Annotated[
-        RandomState,
-        Parameter("int, RandomState or Generator", _RANDOM_STATE, _check_random_state),
+        RandomState, Parameter("int, RandomState or Generator", check=_check_random_state)
     ] = None
-    verbose: Annotated[int, Parameter("int", _VERBOSE, counts="never", on_card=False)] = 1
+    verbose: Annotated[int, Parameter("int", counts="never", on_card=False)] = 1
 
-    n_members: Annotated[int, number(_MEMBERS, low=1, integer=True, rare=True)] = 1
+    n_members: Annotated[int, number(low=1, integer=True, rare=True)] = 1
     peft_config: Annotated[
-        Any, Parameter("peft.PeftConfig", _PEFT, check_peft_config, rare=True)
+        Any, Parameter("peft.PeftConfig", check=check_peft_config, rare=True)
     ] = None
     n_frozen_layers: Annotated[
-        int | None, number(_FROZEN, low=0, integer=True, optional=True, rare=True)
+        int | None, number(low=0, integer=True, optional=True, rare=True)
     ] = None
 
-    alpha: Annotated[float | None, Parameter("float", _ALPHA, rare=True)] = None
-    beta: Annotated[float | None, Parameter("float", _BETA, rare=True)] = None
-    gamma: Annotated[float | None, Parameter("float", _GAMMA, rare=True)] = None
-    memory: Annotated[float | None, Parameter("float", _MEMORY, rare=True)] = None
-    ce_weight: Annotated[float | None, Parameter("float", _CE_WEIGHT, rare=True)] = None
-    K: Annotated[float | None, number(_K, optional=True, rare=True)] = None
+    alpha: Annotated[float | None, Parameter("float", rare=True)] = None
+    beta: Annotated[float | None, Parameter("float", rare=True)] = None
+    gamma: Annotated[float | None, Parameter("float", rare=True)] = None
+    memory: Annotated[float | None, Parameter("float", rare=True)] = None
+    ce_weight: Annotated[float | None, Parameter("float", rare=True)] = None
+    K: Annotated[float | None, number(optional=True, rare=True)] = None
 
-    head_lr: Annotated[
-        float | None, number(_HEAD_LR, low=0, closed="neither", optional=True, rare=True)
-    ] = None
-    weight_decay: Annotated[float, number(_WEIGHT_DECAY, low=0, rare=True)] = 0.01
-    warmup: Annotated[float, Parameter("float or int", _WARMUP, _check_warmup, rare=True)] = 0.1
+    head_lr: Annotated[float | None, number(low=0, closed="neither", optional=True, rare=True)] = (
+        None
+    )
+    weight_decay: Annotated[float, number(low=0, rare=True)] = 0.01
+    warmup: Annotated[float, Parameter("float or int", check=_check_warmup, rare=True)] = 0.1
     clip_norm: Annotated[
-        float | None,
-        number("Largest norm of the gradient.", low=0, closed="neither", optional=True, rare=True),
+        float | None, number(low=0, closed="neither", optional=True, rare=True)
     ] = 1.0
-    accumulate: Annotated[int, number(_ACCUMULATE, low=1, integer=True, rare=True)] = 1
-    patience: Annotated[
-        int | None, number(_PATIENCE, low=1, integer=True, optional=True, rare=True)
-    ] = None
+    accumulate: Annotated[int, number(low=1, integer=True, rare=True)] = 1
+    patience: Annotated[int | None, number(low=1, integer=True, optional=True, rare=True)] = None
     callbacks: Annotated[
         Sequence[Any] | None,
         Parameter(
-            "list of skorch callbacks",
-            _CALLBACKS,
-            counted=digests_of_trainers,
-            on_card=False,
-            rare=True,
+            "list of skorch callbacks", counted=digests_of_trainers, on_card=False, rare=True
         ),
     ] = None
 
-    precision: Annotated[Literal["auto", "fp32", "bf16", "fp16"], option(_PRECISION, rare=True)] = (
-        "auto"
-    )
-    device: Annotated[
-        str, Parameter("str", _DEVICE, _check_device, counts="never", on_card=False, rare=True)
-    ] = "auto"
-    runtime: Annotated[
-        Runtime, option(_RUNTIME, counts="in predictions", on_card=False, rare=True)
-    ] = "torch"
+    precision: Annotated[Literal["auto", "fp32", "bf16", "fp16"], option(rare=True)] = "auto"
+    device: Annotated[str, Parameter("str", counts="never", on_card=False, rare=True)] = "auto"
+    runtime: Annotated[Runtime, option(counts="in predictions", on_card=False, rare=True)] = "torch"
     checkpoint_dir: Annotated[
         str | os.PathLike[str] | None,
-        Parameter(
-            "str or PathLike",
-            _CHECKPOINT,
-            _check_path,
-            counts="never",
-            on_card=False,
-            rare=True,
-        ),
+        Parameter("str or PathLike", check=_check_path, counts="never", on_card=False, rare=True),
     ] = None
 
 

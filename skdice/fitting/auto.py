@@ -62,6 +62,7 @@ CONSTANTS = {
     "enough_positives": Constant(40, "positives that a remembered set has", RESULTS),
     "most_memory": Constant(10, "steps that are remembered at most", RESULTS),
 }
+_NO_ENTITIES = "Tags without a B- or I- prefix are no entities, so score is accuracy."
 
 
 def constant(name: str) -> float:
@@ -120,17 +121,11 @@ class Choice(NamedTuple):
     why: str
 
 
-def _why_no_entities(labels: LabelFacts) -> str:
-    if labels.has_prefixes:
-        return "Some tags have no B- or I- prefix, so they are no entities; score is accuracy."
-    return "No tag has a B- or I- prefix, so they are no entities; score is accuracy."
-
-
 def choose_word_shapes(facts: RowFacts) -> Choice:
     """Take word shapes for names, if the encoder does not see case."""
     names, encoder = facts.labels.share_of_names, facts.encoder
     if not facts.labels.has_entities:
-        return Choice(False, _why_no_entities(facts.labels))
+        return Choice(False, _NO_ENTITIES)
     if math.isnan(names):
         return Choice(False, "No sentence with an entity has a capital letter.")
     if names <= constant("names"):
@@ -148,7 +143,7 @@ def choose_crf(facts: RowFacts) -> Choice:
     """Score the tags of a sentence together where entities are few and no names."""
     names, n = facts.labels.share_of_names, facts.labels.n_entities
     if not facts.labels.has_entities:
-        return Choice(False, _why_no_entities(facts.labels))
+        return Choice(False, _NO_ENTITIES)
     few = int(constant("few_entities"))
     if math.isnan(names):
         return Choice(
@@ -180,24 +175,18 @@ def choose_threshold(facts: RowFacts, best_f1: float = math.nan) -> Choice:
     why = f"The positive class is rare, {share:.1%} of the rows"
     if math.isnan(best_f1):
         return Choice(share, f"{why}, and this share is better for F1 than 0.5.")
+    # Half of the F1 that is reached is the best threshold of calibrated probabilities (Lipton,
+    # Elkan & Narayanaswamy 2014). Those of a network that tells little are not.
+    blind, clear = constant("blind_f1"), constant("clear_f1")
     where = "The threshold lies between this share and half of that F1"
-    if best_f1 <= constant("blind_f1"):
+    if best_f1 <= blind:
         where = "That is too low to go by, so the threshold is this share"
-    elif best_f1 >= constant("clear_f1"):
+    elif best_f1 >= clear:
         where = "The threshold is half of that F1"
     why = f"{why}. Regressions on a part of the pairs reach an F1 of {best_f1:.2f} on the others"
-    return Choice(threshold_between(share, best_f1), f"{why}. {where}.")
-
-
-def threshold_between(share: float, best_f1: float) -> float:
-    """Return a threshold between the share of the positive class and half of the best F1.
-
-    Half of the F1 that is reached is the best threshold of calibrated probabilities (Lipton, Elkan
-    & Narayanaswamy 2014). Those of a network that tells little are not, and the share is better.
-    """
-    blind, clear = constant("blind_f1"), constant("clear_f1")
     weight = min(max((best_f1 - blind) / (clear - blind), 0.0), 1.0)
-    return float(share ** (1 - weight) * (best_f1 / 2) ** weight)
+    threshold = float(share ** (1 - weight) * (best_f1 / 2) ** weight)
+    return Choice(threshold, f"{why}. {where}.")
 
 
 def choose_null_threshold(facts: RowFacts) -> Choice:
@@ -357,16 +346,11 @@ def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
     return is_open and max_epochs >= constant("judged_epochs") and not begins_trained
 
 
-def choose_lr_again(lr: float, problem: BaseException) -> Choice:
-    """Take a third of an open rate with which a fit learned nothing."""
+def choose_rates_again(lr: float, head_lr: float, problem: BaseException) -> tuple[Choice, Choice]:
+    """Take a third of the open rates with which a fit learned nothing."""
     why = f"With {lr:g} the fit learned nothing, so it started again with a third. {problem}"
-    return Choice(lr / constant("again"), why)
-
-
-def choose_head_lr_again(head_lr: float) -> Choice:
-    """Take a third of an open rate of the head, too."""
-    third = head_lr / constant("again")
-    return Choice(third, "It is a third of the rate of the first try, as lr is.")
+    of_head = "It is a third of the rate of the first try, as lr is."
+    return Choice(lr / constant("again"), why), Choice(head_lr / constant("again"), of_head)
 
 
 def choose_similarities(facts: PairFacts) -> Choice:
@@ -402,36 +386,21 @@ def choose_precision(device: str, fastest: str) -> Choice:
     return Choice(fastest, f"{what} trains faster in it. Predictions are made in fp32.")
 
 
-def choose_cuda_graphs(
-    *,
-    n_processes: int,
-    accumulate: int,
-    has_callbacks: bool,
-    precision: str,
-    pads_left: bool,
-    has_matches: bool,
-    has_own_loss: bool,
-) -> Choice:
+def choose_cuda_graphs(*, shows_parts: bool, is_fixed: bool) -> Choice:
     """Launch each step on a GPU at once, as a CUDA graph, unless something has to see its parts.
 
-    ``pads_left`` says whether texts are padded before their first piece, ``has_matches`` whether
-    starts and ends of entities are matched, and ``has_own_loss`` whether the loss is one of skdice
-    whose sums add up. What was measured: benchmarks/RESULTS.md, "On a GPU".
+    ``shows_parts`` says whether something does, and ``is_fixed`` whether all steps of one shape
+    compute the same. What was measured: benchmarks/RESULTS.md, "On a GPU".
     """
-    obstacles = {
-        "Several processes add up their gradients in every step.": n_processes > 1,
-        "The gradient of a step is that of several batches.": accumulate > 1,
-        "A callback may look at each step or change it.": has_callbacks,
-        "A step in fp16 is scaled, or left out, by what it finds.": precision == "fp16",
-        "This encoder pads texts before their first piece.": pads_left,
-        "The loss of matches draws other pairs of words in each step.": has_matches,
-        "Only losses of skdice whose sums add up over batches can be part of one.": (
-            not has_own_loss
-        ),
-    }
-    for why, is_there in obstacles.items():
-        if is_there:
-            return Choice(False, why)
+    if shows_parts:
+        why = "Several processes, accumulated batches, callbacks and fp16 need the parts of a step."
+        return Choice(False, why)
+    if not is_fixed:
+        why = (
+            "Texts padded on the left, matches of entities, and losses of one's own or with hard "
+            "examples cannot be part of a graph."
+        )
+        return Choice(False, why)
     return Choice(True, "A GPU computes a step faster than Python can launch its operators.")
 
 

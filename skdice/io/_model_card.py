@@ -22,14 +22,11 @@ _RANK = (
     "They rank; they are not calibrated probabilities. Losses made for F1 push scores to 0 and 1, "
     "so calibrate on held-out rows before reading them as frequencies."
 )
-_LOAD = """\
-from transformers import pipeline
-
-model = pipeline({tag!r}, model={name!r})"""
 _LEFT_OUT = (
-    "That gives the logits of the transformer alone. Other networks of an ensemble, similarities "
-    "of pairs, word-shape features, tags of a sentence that are scored together, thresholds, "
-    "biases, well-formed tag sequences and windows over long texts come with skdice only."
+    "That gives the logits of the transformer alone. Other networks of an ensemble, the comparison "
+    "and the similarities of pairs, word-shape features, tags of a sentence that are scored "
+    "together, thresholds, biases, well-formed tag sequences and windows over long texts come with "
+    "skdice only."
 )
 
 
@@ -109,18 +106,14 @@ def _training(kind: type, parameters: dict[str, Any], fitted: Fitted) -> list[tu
 
 
 def _usage(name: str, kind: type, fitted: Fitted) -> str:
-    card = fitted.task.info.card
-    own = (
-        f"```python\nfrom skdice import {kind.__name__}\n\n"
-        f"model = {kind.__name__}.from_pretrained({name!r})\n{card.call}\n```\n\n"
+    code = (
+        f"from skdice import {kind.__name__}\n\n"
+        f"model = {kind.__name__}.from_pretrained({name!r})\n{fitted.task.info.card.call}"
     )
-    if card.transformers is None:
-        return f"{own}Its head is skdice's own; transformers loads the encoder alone."
-    pair = ['"Where does John live?"', '"John lives in Oslo."']
-    texts = ", ".join(pair[::-1] if fitted.reader.tokenizer.pads_left else pair)
-    load = _LOAD.format(tag=card.pipeline_tag, name=name)
-    code = card.transformers.format(name=name, texts=texts, load=load)
-    return f"{own}Without skdice:\n\n```python\n{code}\n```\n\n{_LEFT_OUT}"
+    alone = "Its head is skdice's own; transformers loads the encoder alone."
+    if suffix := fitted.task.head.suffix:
+        alone = f"transformers loads it as an `AutoModel{suffix}`. {_LEFT_OUT}"
+    return f"```python\n{code}\n```\n\n{alone}"
 
 
 def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

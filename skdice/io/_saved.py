@@ -18,7 +18,7 @@ _KNOWN = FILES | {MANIFEST, CARD}
 # By these transformers would load code, or other files than those above.
 _REFUSED = ("auto_map", "custom_pipelines", "transformers_weights", "fast_tokenizer_files")
 # What a net was trained and predicts with, and what else its batches go by.
-_OF_NET = ("precision", "predict_precision", "pads", "max_epochs", "lr")
+_OF_NET = ("precision", "predict_precision", "max_epochs", "lr")
 
 
 def save(

@@ -50,17 +50,18 @@ def tune_decision(
     sample_weight : array-like of shape (n_rows,), optional
         A weight of 2 counts as repetition.
     per_label : bool, default=False
-        Whether each type of entity of a tagger gets a bias or threshold of its own. Types compete
-        for words, so they are tuned one after the other for the F1 of all. The value of a type with
-        n entities is shrunk towards the shared one: it keeps n / (n + 20) of the distance.
+        Whether each type of entity of a tagger gets a bias or threshold of its own, for F1 alone
+        (``metric`` and the floors must be None). Types compete for words, so they are tuned one
+        after the other for the F1 of all. The value of a type with n entities is shrunk towards the
+        shared one: it keeps n / (n + 20) of the distance.
         Classifiers with several classes or labels have one each anyway.
     min_precision, min_recall : float, optional
         Maximise recall with at least this precision, or precision with at least this recall: of
-        entities (with ``per_label`` of each type), of the positive one of two classes, of each of
-        several labels, or of answers (by their F1 with the gold ones). For entities a margin of one
-        standard error is added, so that other rows reach it most of the time; with too few of them
-        for that margin, the surest decision is taken. All else reaches it on other rows about half
-        of the time. If no decision reaches it, a warning says so.
+        entities, of the positive one of two classes, of each of several labels, or of answers (by
+        their F1 with the gold ones). For entities a margin of one standard error is added, so that
+        other rows reach it most of the time; with too few of them for that margin, the surest
+        decision is taken. All else reaches it on other rows about half of the time. If no decision
+        reaches it, a warning says so.
     cv : int, optional
         Number of folds for tuning on the training rows, so that none has to be held out. For each
         fold a clone is fitted on the others and predicts this one; the decision is tuned on all of

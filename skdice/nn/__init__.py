@@ -1,10 +1,12 @@
 """Networks, batches and the training loop; knows no estimator."""
 
-from ._adapters import check_peft_config
 from ._batching import Batch, Batcher, Draw, StepSampler, to_device
-from ._callbacks import FitProgress, check_callbacks, digests_of_trainers
 from ._chain import TagChain
-from ._loading import Encoder, describe_encoder
+from ._loading import (
+    Encoder,
+    check_peft_config,
+    describe_encoder,
+)
 from ._modules import (
     HEAD,
     TRANSFORMER,
@@ -33,4 +35,10 @@ from ._runtime import (
     seeded,
     works_on,
 )
-from ._train import NotLearningError, train
+from ._train import (
+    FitProgress,
+    NotLearningError,
+    check_callbacks,
+    digests_of_trainers,
+    train,
+)

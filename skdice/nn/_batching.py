@@ -50,8 +50,8 @@ class Batcher:
 
     A batch has about ``batch_size`` windows, but no more pieces, padding included, than so many
     windows of 512 have, unless it is a single window. ``batch_pieces`` is the number of pieces of a
-    batch of :meth:`by_length` in place of that. With ``pads`` False, all windows of a batch have
-    the same length. The ``device`` is the one that batches are made for; they lie on the CPU.
+    batch of :meth:`by_length` in place of that. The ``device`` is the one that batches are made
+    for; they lie on the CPU.
     """
 
     dataset: EncodedDataset
@@ -59,7 +59,6 @@ class Batcher:
     pad_id: int
     pads_left: bool
     batch_pieces: int | None = None
-    pads: bool = True
     device: str = "cpu"
 
     def __post_init__(self) -> None:
@@ -116,13 +115,9 @@ class Batcher:
             batch |= {"place": place, "match": match}
         return {name: torch.from_numpy(array) for name, array in batch.items()}
 
-    def longest_first(self, windows: np.ndarray) -> np.ndarray:
-        """Return windows in the order of their lengths."""
-        return windows[np.argsort(-self.lengths[windows], kind="stable")]
-
-    def by_length(self, windows: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, Batch]]:
+    def by_length(self, windows: np.ndarray) -> Iterator[tuple[np.ndarray, Batch]]:
         """Yield windows and their batch, the longest first: memory runs out at once or never."""
-        windows = np.arange(len(self.lengths)) if windows is None else windows
+        windows = windows[np.argsort(-self.lengths[windows], kind="stable")]
         n_pieces = _GPU_PIECES if self._is_for_gpu else self.batch_pieces
         n_windows = self.batch_size if n_pieces is None else len(windows)
         for part in self._fitting(windows, n_windows, n_pieces or _PIECES_PER_WINDOW * n_windows):
@@ -131,10 +126,9 @@ class Batcher:
     def cut(self, windows: np.ndarray) -> list[np.ndarray]:
         """Cut the windows of a step into batches of similar size, the longest first.
 
-        They have about as many windows as asked for, up to half as many again: a cut may cost a
-        second forward pass.
+        The windows come in this order. Batches have about as many as asked for, up to half as many
+        again: a cut may cost a second forward pass.
         """
-        windows = self.longest_first(windows)
         n_parts = max(1, round(len(windows) / self.batch_size))
         fitting: list[np.ndarray] = []
         for part in _cut_evenly(windows, np.ones(len(windows), dtype=np.int64), n_parts):
@@ -143,15 +137,12 @@ class Batcher:
         return fitting
 
     def _fitting(self, windows: np.ndarray, n_windows: int, n_pieces: int) -> Iterator[np.ndarray]:
-        """Cut windows, the longest first, into parts with at most so many windows and pieces."""
-        windows = self.longest_first(windows)
+        """Cut windows, which come the longest first, into parts of so many windows and pieces."""
         while len(windows):
             longest = int(self.lengths[windows[0]])
-            part = windows[: min(n_windows, max(1, n_pieces // longest))]
-            if not self.pads:
-                part = part[self.lengths[part] == longest]
-            yield part
-            windows = windows[len(part) :]
+            n = min(n_windows, max(1, n_pieces // longest))
+            yield windows[:n]
+            windows = windows[n:]
 
 
 @dataclass(frozen=True)
@@ -238,28 +229,27 @@ class StepSampler:
 
     def __iter__(self) -> Iterator[list[Batch]]:
         for texts in self._steps():
-            windows = self.batcher.longest_first(self._windows.take(texts).values)
-            own = self.ranks.own(windows)
+            windows = self._windows.take(texts).values
+            windows = windows[np.argsort(-self.batcher.lengths[windows], kind="stable")]
+            own = windows[self.ranks.index :: self.ranks.count]
             step = [self.batcher.collate(part) for part in self.batcher.cut(own)]
             if not step:  # This process has a gradient to add as well, of zeros.
                 batch = self.batcher.collate(windows[:1])
                 step = [{k: x if k in _OF_WINDOWS else x[:0] for k, x in batch.items()}]
-            yield [self._prepared(batch) for batch in step]
-
-    def _prepared(self, batch: Batch) -> Batch:
-        """Weigh the items of a batch, and add what its chain and CUDA graphs need."""
-        if self._weight is not None:
-            weight = self._weight[batch["item"]]
-            if "weight" in batch:
-                given = batch["weight"]
-                weight = weight * (given if weight.ndim == 1 else given[:, None])
-            batch = batch | {"weight": weight}
-        shape = None
-        if self.has_few_shapes:
-            shape = padded_shape(batch, int(self.batcher.lengths.max()))
-        if self.chain is not None:
-            batch = self.chain.with_geometry(batch, shape)
-        return batch if shape is None else pad_batch(batch, shape, self.batcher.pad_id)
+            for i, batch in enumerate(step):
+                if self._weight is not None:
+                    weight = self._weight[batch["item"]]
+                    if "weight" in batch:
+                        given = batch["weight"]
+                        weight = weight * (given if weight.ndim == 1 else given[:, None])
+                    batch = batch | {"weight": weight}
+                shape = None
+                if self.has_few_shapes:
+                    shape = padded_shape(batch, int(self.batcher.lengths.max()))
+                if self.chain is not None:
+                    batch = self.chain.with_geometry(batch, shape)
+                step[i] = batch if shape is None else pad_batch(batch, shape, self.batcher.pad_id)
+            yield step
 
     def _steps(self) -> list[np.ndarray]:
         """Put the texts of an epoch into steps, in an order of chance.

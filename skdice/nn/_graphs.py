@@ -19,8 +19,6 @@ from ._batching import PADDED_MULTIPLE, Batch, to_device
 
 # A shape has a graph from its third step on: a graph costs as much time as some steps.
 _N_EAGER = 2
-# A GPU reads numbers from places that are multiples of their size.
-_ALIGNMENT = 16
 
 
 class StepGraphs:
@@ -45,7 +43,7 @@ class StepGraphs:
     ) -> None:
         self._compute, self._device, self._before_replay = compute, device, before_replay
         self._n_seen: Counter[Any] = Counter()
-        self._inputs: dict[Any, StaticBatch] = {}
+        self._inputs: dict[Any, Batch] = {}
         self._replays: dict[Any, Callable[[], Tensor]] = {}
         self._pool: Any = None
         self.failure: str | None = None
@@ -58,16 +56,19 @@ class StepGraphs:
             self._capture(shape, batch)
         if shape not in self._replays:
             return self._compute(to_device(batch, self._device), False)
-        self._inputs[shape].fill(batch)
+        for name, place in self._inputs[shape].items():
+            is_on_gpu = place.device.type == "cuda"
+            source = batch[name].pin_memory() if is_on_gpu else batch[name]
+            place.copy_(source, non_blocking=True)
         self._before_replay()
         return self._replays[shape]()
 
     def _capture(self, shape: Any, batch: Batch) -> None:
-        inputs = StaticBatch(batch, self._device)
+        inputs = {name: tensor.to(self._device) for name, tensor in batch.items()}
         if self._pool is None:
             self._pool = graph_pool()
         try:
-            self._replays[shape] = capture(lambda: self._compute(inputs.batch, True), self._pool)
+            self._replays[shape] = capture(lambda: self._compute(inputs, True), self._pool)
             self._inputs[shape] = inputs
         except RuntimeError as error:  # Of an operator that no graph can hold.
             self.failure = str(error).partition("\n")[0]
@@ -94,32 +95,6 @@ def capture(function: Callable[[], Tensor], pool: Any) -> Callable[[], Tensor]:
         return found.clone()  # The next replay writes to the same place.
 
     return replay
-
-
-class StaticBatch:
-    """A batch on the GPU that stays in its place, filled by one copy of memory."""
-
-    def __init__(self, like: Batch, device: str) -> None:
-        places, size = [], 0
-        for name, tensor in like.items():
-            places.append((name, size, tensor))
-            size += -(-tensor.nbytes // _ALIGNMENT) * _ALIGNMENT
-        self._places = [(name, start, start + tensor.nbytes) for name, start, tensor in places]
-        self._memory = torch.empty(size, dtype=torch.uint8, device=device)
-        self.batch: Batch = {
-            name: self._memory[start : start + tensor.nbytes].view(tensor.dtype).view(tensor.shape)
-            for name, start, tensor in places
-        }
-
-    def fill(self, batch: Batch) -> None:
-        """Copy a batch of the same shapes into the place."""
-        source = torch.empty(len(self._memory), dtype=torch.uint8)
-        if self._memory.device.type == "cuda":
-            source = source.pin_memory()
-        for name, start, stop in self._places:
-            tensor = batch[name].contiguous()
-            source[start:stop].view(tensor.dtype).view(tensor.shape).copy_(tensor)
-        self._memory.copy_(source, non_blocking=True)
 
 
 def pad_prepared(batch: Batch, pad_id: int) -> Batch:

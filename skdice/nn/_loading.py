@@ -1,17 +1,25 @@
-"""Pretrained transformers: what is known of them, their weights, token types and layers."""
+"""Pretrained transformers: what is known of them, their weights, token types, layers and adapters.
 
+Adapters of peft are small new weights that are trained in place of those of an encoder. After
+training they are merged into its weights, so that a fitted network is as any other.
+"""
+
+import copy
 import inspect
+import warnings
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from .._pretrained import loading
+from .._extras import not_installed
+from .._parameters import not_allowed
+from .._pretrained import loading, quiet_transformers
 
-# Families that have no table of token types, and ask whether those of two pieces are the same.
-_COMPARE_TYPES = ("xlnet", "funnel")
 # What layers of DeBERTa read besides the states, and what is registered after them.
 _RELATIVE = ("rel_embeddings", "LayerNorm")
+# Adapters that lie inside the layers, need gradients alone, and can be merged.
+_ADAPTERS = ("LORA", "IA3", "LOHA", "LOKR", "OFT", "LN_TUNING")
 
 
 class Encoder(NamedTuple):
@@ -148,8 +156,9 @@ def takes_token_types(transformer: Any) -> bool:
     if "token_type_ids" not in inspect.signature(transformer.forward).parameters:
         return False
     n_types = getattr(transformer.config, "type_vocab_size", None)
-    if n_types is None:  # GPT-2 and XLM would look them up among the words.
-        return transformer.config.model_type in _COMPARE_TYPES
+    if n_types is None:
+        # XLNet compares those of two pieces. GPT-2 and XLM would look them up among the words.
+        return bool(transformer.config.model_type == "xlnet")
     return bool(n_types > 1)
 
 
@@ -195,3 +204,49 @@ def find_layers(transformer: Any) -> nn.ModuleList:
         f"The 'n_frozen_layers' parameter must be None for {type(transformer).__name__}: it has no "
         f"one list of all its layers."
     )
+
+
+def check_peft_config(owner: str, name: str, value: Any) -> None:
+    """Raise a ValueError unless a value is None or describes adapters that can be trained here."""
+    if value is None:
+        return
+    peft = _peft(f"{name}={type(value).__name__}(...)")
+    if not isinstance(value, peft.PeftConfig) or value.peft_type not in _ADAPTERS:
+        allowed = (
+            "None or a configuration of peft for adapters that can be merged into the layers, "
+            "such as peft.LoraConfig(r=8), IA3Config or LoHaConfig"
+        )
+        raise not_allowed(owner, name, allowed, value)
+
+
+def add_adapters(transformer: Any, config: Any, head: set[nn.Parameter]) -> Any:
+    """Put adapters into a transformer, whose other weights but those of the head are frozen.
+
+    Returned is a model of peft, whose ``merge_and_unload`` takes them out again.
+    """
+    config = copy.deepcopy(config)
+    # The head is ours; those that were saved are set for predictions.
+    config.task_type, config.inference_mode = None, False
+    try:
+        with quiet_transformers(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # peft asks for old names.
+            adapted = _peft("peft_config").get_peft_model(transformer, config)
+    except (ValueError, TypeError, AttributeError, NotImplementedError, ImportError) as error:
+        parts = transformer.named_modules()
+        linear = {name.rpartition(".")[2] for name, part in parts if isinstance(part, nn.Linear)}
+        raise ValueError(
+            f"The 'peft_config' parameter does not fit {type(transformer).__name__}. peft says: "
+            f"{str(error).rstrip('.')}. target_modules may be 'all-linear', or name some of the "
+            f"linear layers {', '.join(sorted(linear))}."
+        ) from error
+    for parameter in head:
+        parameter.requires_grad_(True)
+    return adapted
+
+
+def _peft(what: str) -> Any:
+    try:
+        import peft
+    except ImportError as error:
+        raise not_installed(what, "peft", "peft") from error
+    return peft

@@ -8,9 +8,14 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from ..text import Frame
-from ._adapters import add_adapters
 from ._batching import Batch
-from ._loading import freeze, load_transformer, replace_token_types, takes_token_types
+from ._loading import (
+    add_adapters,
+    freeze,
+    load_transformer,
+    replace_token_types,
+    takes_token_types,
+)
 from ._speedups import is_fused
 
 # The weights beside the encoder, where transformers has no class for them.
@@ -20,8 +25,6 @@ HEAD = "head.safetensors"
 _UNTOLD = 0.3
 # What the names of the weights of the transformer of a module start with.
 TRANSFORMER = "transformer."
-# Families whose scores of a text change if it is padded (ConvBERT convolves the padding, too).
-_READ_PADDING = ("convbert", "fnet", "funnel", "nystromformer", "yoso")
 # What a pair classifier reads besides the pair, each text alone.
 _TEXTS, _OF_TEXT = ("first", "second"), ("ids", "mask", "types")
 _PREPARED = tuple(f"{text}_{what}" for text in _TEXTS for what in _OF_TEXT)
@@ -79,8 +82,6 @@ class TextModule(nn.Module):
                 self.type_table = nn.Embedding.from_pretrained(rows, freeze=False)
                 self._load_saved_head(model)
         self.takes_types = takes_token_types(self.transformer)
-        # Whether texts of several lengths may share a batch.
-        self.masks_padding = self.transformer.config.model_type not in _READ_PADDING
         self.has_new_head = True  # Of those that transformers does not have.
         # In a tuple, as it is no other part: a model of peft around the transformer.
         self._adapted: tuple[Any, ...] = ()

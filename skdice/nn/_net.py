@@ -21,7 +21,7 @@ import numbers
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -37,11 +37,11 @@ from tqdm import tqdm
 from ..losses import Loss, SumsMemory
 from ._accumulation import accumulate_gradient, sums_of
 from ._batching import Batch, Batcher, StepSampler, to_device
-from ._callbacks import FitProgress, named_callbacks
 from ._graphs import StepGraphs, pad_prepared
 from ._modules import module_inputs
 from ._runtime import ALONE, autocast
 from ._speedups import compact_embedding, own_attention
+from ._train import FitProgress, named_callbacks
 
 # On a GPU, which works while the CPU prepares what is next, asking it for a number makes both wait.
 _STEPS_BETWEEN_LOOKS = 32
@@ -64,11 +64,11 @@ class _CtrlC(KeyboardInterrupt):
 class TextNet(NeuralNet):
     """A skorch net of a transformer.
 
-    ``fit`` and ``partial_fit`` take a :class:`StepSampler`, ``predict`` and :meth:`predict_logits`
-    a :class:`Batcher`. Its parameters are those of the estimators and of skorch. ``module`` is a
+    ``fit`` and ``partial_fit`` take a :class:`StepSampler`, :meth:`predict_logits` a
+    :class:`Batcher`. Its parameters are those of the estimators and of skorch. ``module`` is a
     class, since a clone must not share weights; of the ``loss``, which is always computed in
-    float32, ``criterion_`` is a copy. ``pads`` says whether a batch may hold windows of several
-    lengths. ``best_epoch_`` is the epoch of the weights that :func:`train` has kept.
+    float32, ``criterion_`` is a copy. ``best_epoch_`` is the epoch of the weights that
+    :func:`train` has kept.
     """
 
     # While it is trained, the processes that do so together.
@@ -86,7 +86,6 @@ class TextNet(NeuralNet):
         clip_norm: float | None = 1.0,
         precision: str = "fp32",
         predict_precision: str = "fp32",
-        pads: bool = True,
         **kwargs: Any,
     ) -> None:
         self.loss = loss
@@ -96,7 +95,6 @@ class TextNet(NeuralNet):
         self.clip_norm = clip_norm
         self.precision = precision
         self.predict_precision = predict_precision
-        self.pads = pads
         # A clone passes them itself.
         fixed = {"optimizer": torch.optim.AdamW, "train_split": None, "verbose": 0}
         # What skorch's progress bar counts: a step is one batch.
@@ -152,10 +150,9 @@ class TextNet(NeuralNet):
         """Return the data as they are: they make batches themselves."""
         return X
 
-    def get_iterator(self, dataset: Any, training: bool = False) -> Iterable[Any]:
-        """Return the optimiser steps of a sampler, or the batches of a batcher."""
-        steps: Iterable[Any] = dataset if training else (b for _, b in dataset.by_length())
-        return steps
+    def get_iterator(self, dataset: Any, training: bool = False) -> Any:
+        """Return the sampler, whose items are optimiser steps."""
+        return dataset
 
     # -- training ----------------------------------------------------------------------------------
 
@@ -339,10 +336,6 @@ class TextNet(NeuralNet):
 
     # -- predictions -------------------------------------------------------------------------------
 
-    def predict_proba(self, X: Batcher) -> np.ndarray:
-        """Return the logits: which function makes probabilities of them, the task knows."""
-        return self.predict_logits(X)
-
     def predict_logits(
         self,
         batcher: Batcher,
@@ -357,7 +350,7 @@ class TextNet(NeuralNet):
         how far it is.
         """
         self._set_training(False)
-        windows = self.ranks_.own(np.arange(len(batcher.dataset)))
+        windows = np.arange(len(batcher.dataset))[self.ranks_.index :: self.ranks_.count]
         device = "cpu" if network is not None else str(self.device)
         # They are copied from a GPU once: each copy waits for it.
         logits = torch.zeros((batcher.dataset.n_items, self.module_.n_outputs), device=device)
@@ -370,7 +363,7 @@ class TextNet(NeuralNet):
             unit_scale=True,
             delay=_BAR_SECONDS,
             leave=False,
-            disable=not (verbose and self.ranks_.is_first and sys.stderr.isatty()),
+            disable=not (verbose and self.ranks_.index == 0 and sys.stderr.isatty()),
         )
         attention = own_attention(self.module_) if is_on_gpu else nullcontext()
         precision = autocast(self.predict_precision, self.device)

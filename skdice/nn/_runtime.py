@@ -15,7 +15,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Literal, get_args
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -37,9 +36,13 @@ def resolve_device(device: str) -> str:
     has_mps = torch.backends.mps.is_available()
     if device == "auto":
         return "cuda" if n_cuda else "mps" if has_mps else "cpu"
-    asked = torch.device(device)
     gpus = [*(f"cuda:{i}" for i in range(n_cuda)), *["mps:0"] * has_mps]
-    if asked.type in ("cuda", "mps") and f"{asked.type}:{asked.index or 0}" not in gpus:
+    try:
+        asked = torch.device(device)
+        is_there = asked.type not in ("cuda", "mps") or f"{asked.type}:{asked.index or 0}" in gpus
+    except (RuntimeError, TypeError):  # It is no device of torch.
+        is_there = False
+    if not is_there:
         allowed = ", ".join(map(repr, ["auto", "cpu", *gpus]))
         raise ValueError(
             f"The 'device' parameter must be one of {{{allowed}}}, which is what torch "
@@ -130,22 +133,6 @@ def denormals_flushed() -> Iterator[None]:
         torch.set_flush_denormal(was_flushing)
 
 
-class LostProcessError(RuntimeError):
-    """Another process of the job ended, or did not answer for long."""
-
-
-@contextmanager
-def _answered() -> Iterator[None]:
-    """Raise a LostProcessError if the other processes do not answer inside the block."""
-    try:
-        yield
-    except RuntimeError as error:
-        raise LostProcessError(
-            "Another process of this job ended or does not answer; what it says is in its own "
-            "output. Start the job again."
-        ) from error
-
-
 @dataclass(frozen=True)
 class Ranks:
     """The processes that train one network together; ``device`` is where what is sent has to be."""
@@ -153,19 +140,6 @@ class Ranks:
     index: int = 0
     count: int = 1
     device: str = "cpu"
-
-    @property
-    def is_first(self) -> bool:
-        """Whether this process is the one that writes."""
-        return self.index == 0
-
-    def own(self, items: np.ndarray) -> np.ndarray:
-        """Return the items that are this process's to do: dealt out, one to each in turn."""
-        return items[self.index :: self.count]
-
-    def seed(self, seed: int) -> int:
-        """Return a seed that is another one in every process."""
-        return int(np.random.SeedSequence([seed, self.index]).generate_state(1)[0])
 
     def add_up(self, tensors: Iterable[Tensor]) -> None:
         """Replace tensors by their sums over the processes."""
@@ -190,8 +164,7 @@ class Ranks:
         if self.count == 1:
             return [value]
         values = [None] * self.count
-        with _answered():
-            torch.distributed.all_gather_object(values, value)
+        torch.distributed.all_gather_object(values, value)
         return values
 
     def join(self, rows: Tensor) -> Tensor:
@@ -217,8 +190,7 @@ class Ranks:
             by_type.setdefault(tensor.dtype, []).append(tensor.detach())
         for group in by_type.values():
             flat = torch.cat([tensor.flatten() for tensor in group]).to(self.device)
-            with _answered():
-                collective(flat)
+            collective(flat)
             parts = flat.split([tensor.numel() for tensor in group])
             torch._foreach_copy_(group, [part.view(t.shape) for t, part in zip(group, parts)])
 
@@ -236,6 +208,7 @@ def current_ranks(device: str) -> Ranks:
     index, count = _job()
     if count == 1:
         return ALONE
+    device = resolve_device(device) if device == "auto" else device
     where = torch.device(device)
     if where.type == "cuda" and where.index is not None:
         raise ValueError(

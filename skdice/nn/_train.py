@@ -1,19 +1,31 @@
-"""A run of training: how it is judged and stopped, and the state that it goes on from."""
+"""A run of training: its callbacks, how it is judged, and the state that it goes on from."""
 
 import json
-import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
-from skorch.callbacks import Callback, EarlyStopping, EpochScoring
+from skorch import NeuralNet
+from skorch.callbacks import (
+    BatchScoring,
+    Callback,
+    EarlyStopping,
+    EpochScoring,
+    InputShapeSetter,
+    LoadInitState,
+    LRScheduler,
+    TrainEndCheckpoint,
+)
 from skorch.history import History
 from skorch.utils import noop
 from torch import Tensor
+from tqdm import tqdm
 
+from .._digest import digest
 from ._batching import StepSampler
-from ._net import TextNet
-from ._runtime import LostProcessError, generator_states, set_generator_states
+from ._runtime import generator_states, set_generator_states
 
 # Made of tensors, numbers, str, lists and dicts.
 State = dict[str, Any]
@@ -24,6 +36,18 @@ _FIRST_STEPS = 5
 # A loss above this share of that of the beginning has not fallen. Labels of which 45 % are wrong
 # leave a loss of 0.993 times that.
 _FALLEN = 0.995
+_SCORES = (
+    "texts are no arrays that skorch could score. With validation rows a fit has the estimator's "
+    "metric of every epoch (history_['valid_score']); for another one, predict in a callback of "
+    "your own"
+)
+_REFUSED = {
+    EpochScoring: _SCORES,
+    BatchScoring: _SCORES,
+    LRScheduler: "the fit sets the learning rate of every step: use lr and warmup",
+    InputShapeSetter: "a transformer takes texts of any length: leave it out",
+    LoadInitState: "use checkpoint_dir, with which a fit goes on where it stopped",
+}
 
 
 class NotLearningError(ValueError):
@@ -33,8 +57,6 @@ class NotLearningError(ValueError):
 class Checkpoint(Protocol):
     """Where the state of a fit is kept."""
 
-    directory: str
-
     def save(self, state: State) -> None:
         """Replace it."""
 
@@ -43,13 +65,12 @@ class Checkpoint(Protocol):
 
 
 def train(
-    net: TextNet,
+    net: NeuralNet,
     sampler: StepSampler,
     *,
     validate: Callable[[], float] | None = None,
     patience: int | None = None,
-    must_learn: bool = False,
-    loss_of_constant: float | None = None,
+    must_reach: float | None = None,
     checkpoint: Checkpoint | None = None,
     state: State | None = None,
 ) -> None:
@@ -58,10 +79,9 @@ def train(
     ``validate`` gives the task metric of the validation part, larger is better, after every epoch;
     with ``patience``, so many epochs without improvement end the run and restore the best weights.
 
-    If the net ``must_learn``, it is a NotLearningError if its last epoch has no lower loss than its
-    first steps, or than ``loss_of_constant``, the least loss of logits that are the same for all
-    items, as far as it is known. The first epoch tells less: with labels of which many are wrong,
-    the loss is at its lowest soon, and little lower.
+    With ``must_reach``, which may be infinite, it is a NotLearningError if the last epoch has no
+    lower loss than the first steps, or than that value. The first epoch tells less: with labels of
+    which many are wrong, the loss is at its lowest soon, and little lower.
 
     A ``checkpoint`` gets the state after every epoch, from the first process alone; ``state`` is
     what it had of a run that this one continues, bit for bit.
@@ -87,39 +107,29 @@ def train(
         net.partial_fit(sampler)
         losses = net.history[:, "train_loss"]
         has_waited = stopping is not None and stopping.misses_ == patience
-        if must_learn and (has_waited or len(losses) == net.max_epochs):
+        if must_reach is not None and (has_waited or len(losses) == net.max_epochs):
             first, last = torch.stack(run.first_losses).mean().item(), losses[-1]
-            limit = min(_FALLEN * first, math.inf if loss_of_constant is None else loss_of_constant)
+            limit = min(_FALLEN * first, must_reach)
             if last > limit:
                 raise NotLearningError(
                     f"The training loss is {last:.4f} in the last epoch; it was {first:.4f} in the "
                     f"first steps, and a fit that learned something ends below {limit:.4f}."
                 )
-    except LostProcessError as lost:
-        how_to_go_on = "With checkpoint_dir=... it would go on from the last finished epoch."
-        if checkpoint is not None:
-            epoch = 1 + sum("dur" in row for row in net.history)
-            how_to_go_on = f"checkpoint_dir={checkpoint.directory!r} goes on from epoch {epoch}."
-        raise LostProcessError(f"{lost} {how_to_go_on}") from lost
     finally:
         net.callbacks_ = callbacks
         finished = sum("dur" in row for row in net.history)
         net.best_epoch_ = finished if stopping is None else stopping.best_epoch_
 
 
+@dataclass(eq=False, repr=False)
 class _Run(Callback):
     """What a run needs to be judged, and to go on from where it was: how far, the history says."""
 
-    def __init__(
-        self,
-        scoring: EpochScoring | None,
-        stopping: EarlyStopping | None,
-        checkpoint: Checkpoint | None,
-        state: State | None,
-    ) -> None:
-        self.scoring, self.stopping, self.checkpoint = scoring, stopping, checkpoint
-        self.state = state
-        self.first_losses: list[Tensor] = []
+    scoring: EpochScoring | None
+    stopping: EarlyStopping | None
+    checkpoint: Checkpoint | None
+    state: State | None
+    first_losses: list[Tensor] = field(default_factory=list)
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         if self.state is None or self.checkpoint is None:
@@ -178,15 +188,122 @@ class _Run(Callback):
         return state
 
 
+@dataclass(eq=False, repr=False)
 class _EndOfEpoch(Callback):
     """Has the processes agree whether an epoch is the last one, and keeps the state after it."""
 
-    def __init__(self, run: _Run) -> None:
-        self.run = run
+    run: _Run
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         net.is_stopped_ = any(net.ranks_.gather(net.is_stopped_))
         if self.run.checkpoint is not None:
             state = self.run.state_of(net)
-            if net.ranks_.is_first:
+            if net.ranks_.index == 0:
                 self.run.checkpoint.save(state)
+
+
+def check_callbacks(callbacks: Sequence[Any] | None, validates: bool) -> None:
+    """Raise a ValueError for a callback that could not do its work here."""
+    if callbacks is not None and not isinstance(callbacks, list | tuple):
+        raise ValueError(
+            f"callbacks must be None or a list of callbacks. Got {callbacks!r} instead."
+        )
+    for _, callback in named_callbacks(callbacks):
+        if not isinstance(callback, Callback):
+            raise ValueError(
+                f"callbacks takes objects of skorch's Callback, each by itself or as (name, "
+                f"object). Got {callback!r} instead."
+            )
+        if objection := _objection(callback, validates):
+            raise ValueError(f"callbacks cannot have {type(callback).__name__}{objection}.")
+
+
+def _objection(callback: Callback, validates: bool) -> str | None:
+    """Return why a callback could not do its work, and what to do."""
+    for kind, reason in _REFUSED.items():
+        if isinstance(callback, kind):
+            return f": {reason}"
+    monitor = getattr(callback, "monitor", None)
+    needs_rows = monitor in ("valid_score", "valid_score_best") and not validates
+    if needs_rows or monitor in ("valid_loss", "valid_loss_best"):
+        return (
+            f" with monitor={monitor!r}: a fit records train_loss and, with validation rows, "
+            f"valid_score (larger is better), and whether they are the best so far "
+            f"(train_loss_best, valid_score_best). This one has {'' if validates else 'no '}"
+            f"validation rows"
+        )
+    return None
+
+
+def named_callbacks(callbacks: Any) -> list[tuple[str, Any]]:
+    """Return callbacks with their names, by default those of their classes; none of no list."""
+    given = callbacks if isinstance(callbacks, list | tuple) else ()
+    return [
+        part
+        if isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str)
+        else (type(part).__name__, part)
+        for part in given
+    ]
+
+
+def digests_of_trainers(callbacks: Any) -> list[str]:
+    """Return digests of the callbacks that may change what is learned.
+
+    All may but skorch's loggers and those whose class says ``only_watches = True``. A state that
+    means nothing in another process is a ValueError.
+    """
+    digests = []
+    for name, callback in named_callbacks(callbacks):
+        kind = type(callback)  # A class that is derived from a logger may change something.
+        is_logger = kind.__module__ == "skorch.callbacks.logging" or kind is TrainEndCheckpoint
+        if is_logger or getattr(callback, "only_watches", False):
+            continue
+        try:
+            digests.append(digest(callback))
+        except ValueError as error:
+            raise ValueError(
+                f"A fit with the callback {name} cannot be found again in checkpoint_dir, a cache "
+                f"or a study. {error} If the callback changes nothing of a fit, have its class say "
+                f"so: only_watches = True. Else name that attribute with a final '_'."
+            ) from error
+    return digests
+
+
+@dataclass(eq=False, repr=False)
+class FitProgress(Callback):
+    """Show epoch, loss and task metric on the standard error stream.
+
+    In a terminal that is one tqdm bar over all optimiser steps. Elsewhere (log files, notebooks,
+    which keep it when they are exported) it is a line an epoch.
+    """
+
+    description: str
+    metric: str
+
+    def on_train_begin(self, net: Any, X: Any = None, **kwargs: Any) -> None:
+        self.bar_ = tqdm(
+            total=len(X) * net.max_epochs,
+            # Epochs that an earlier process trained count as done.
+            initial=len(X) * len(net.rows_of_run),
+            desc=self.description,
+            unit="step",
+            disable=not sys.stderr.isatty(),
+        )
+
+    def on_batch_end(self, net: Any, **kwargs: Any) -> None:
+        self.bar_.update()
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        row = net.history[-1]
+        shown = {"epoch": f"{row['epoch']}/{net.max_epochs}", "loss": f"{row['train_loss']:.4f}"}
+        if "valid_score" in row:
+            shown[self.metric] = f"{row['valid_score']:.4f}"
+        self.bar_.set_postfix(shown)
+        if self.bar_.disable:
+            facts = ", ".join(f"{name} {value}" for name, value in shown.items())
+            sys.stderr.write(f"{self.description}: {facts} ({row['dur']:.1f} s)\n")
+            sys.stderr.flush()
+
+    def on_train_end(self, net: Any, **kwargs: Any) -> None:
+        self.bar_.close()
+        del self.bar_

@@ -1,10 +1,9 @@
 """What is asked of a text: tasks as frozen values; private to the library."""
 
-from ._answering import Answering
+from ._answering import Answering, align_answers, check_questions
 from ._classifying import Classifying, ClassifyingPairs, ClassifyingTexts
 from ._goal import F1, Goal, choose_decision, tune_thresholds
 from ._querying import Querying, check_queries, default_query
-from ._questions import align_answers, check_questions
 from ._rows import Rows, TeacherLabels, read_fit_rows, split_rows, take
 from ._tagging import Tagging, WordTask, warn_of_background
 from ._targets import (
@@ -14,9 +13,6 @@ from ._targets import (
     find_overlap,
 )
 from ._task import (
-    PIPELINE,
-    QUESTION_ANSWERING,
-    SOFTMAX,
     CardTexts,
     HeadSpec,
     LabelFacts,

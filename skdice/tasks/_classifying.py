@@ -19,7 +19,6 @@ from ._goal import F1, Goal, tune_thresholds
 from ._rows import ClassLabels, Rows
 from ._targets import check_indicator, check_known_columns, check_labels, is_indicator
 from ._task import (
-    PIPELINE,
     SOFTMAX,
     CardTexts,
     HeadSpec,
@@ -272,16 +271,6 @@ class Classifying(Task):
             goal.warn_if_missed(float(values(cut).min()))
         return replace(self, cut=cut)
 
-    def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
-        logits = logits - ((0.0, self.cut) if self.is_binary else self.cut)
-        return logits.max(0) > 0 if self.is_multilabel else super().found(logits, dataset)
-
-    def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
-        # A label of no training row is not expected.
-        is_searched = target.any(0) if self.is_multilabel else True
-        never = self.classes[~found & is_searched].tolist()
-        return f"never predicted {list_some(never)}" if never else None
-
     def label(
         self, rows: Sequence[Any], reader: TextReader, logits: Logits
     ) -> list[tuple[ClassLabels, np.ndarray]]:
@@ -358,7 +347,6 @@ class ClassifyingTexts(Classifying):
             "text-classification",
             "classifies texts",
             'model.predict(["You have won a prize! Call now."])',
-            PIPELINE.replace("{call}", 'model("You have won a prize! Call now.")'),
             SOFTMAX,
         ),
     )
@@ -402,9 +390,7 @@ class ClassifyingPairs(Classifying):
             "text-classification",
             "classifies pairs of texts",
             'model.predict([("Is it cold?", "Is it warm?")])',
-            None,
-            f"{SOFTMAX} transformers alone would leave out the comparison of the two texts, and "
-            "what they share in characters, words and numbers.",
+            SOFTMAX,
         ),
     )
 

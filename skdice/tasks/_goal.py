@@ -44,10 +44,10 @@ class Goal:
         names = [name for name in taken if getattr(self, name) is not None]
         if len(names) > 1:
             raise ValueError(f"tune_decision takes one of {', '.join(taken)}; got {names}.")
-        if self.per_label and self.metric is not None:
+        if self.per_label and names:
             raise ValueError(
-                "per_label=True needs metric=None: a label's bias is tuned by its own precision "
-                "and recall."
+                f"per_label=True tunes the bias of each label for F1, so {names[0]} must be None; "
+                f"got {getattr(self, names[0])!r}."
             )
 
     @property
@@ -71,8 +71,6 @@ class Goal:
         decisions those that just reach a floor are those that were lucky. What reaches it without
         is above 1, the more surely the higher; of what does not, the nearest is the best.
         """
-        if not self.has_floor:
-            return self.value(correct, predicted, actual)
         floor: Any = self.min_precision
         total, other = predicted, actual
         if floor is None:
@@ -83,24 +81,12 @@ class Goal:
         reached = np.where(share >= floor, 1 + lower, share)
         return np.where(lower >= floor, 2 + divide(correct, other), reached)
 
-    def value_of_labels(self, totals: np.ndarray) -> tuple[float, ...]:
-        """Return the value of all labels together: F1, or the mean of safe values.
-
-        A label must not take words from another one that is short for more than its floor: what it
-        has beyond that is compared last. The totals are of shape (3, n_labels).
-        """
-        if self.has_floor:
-            values = self.safe_value(*totals)
-            capped = np.minimum(values, 2) if (values < 1).any() else values
-            return float(capped.mean()), float(values.mean())
-        return (float(self.value(*totals.sum(1))),)
-
-    def warn_if_missed(self, value: float, what: str = "") -> None:
+    def warn_if_missed(self, value: float) -> None:
         """Warn if the floor is not reached by the decision taken, of which this is the value."""
         if self.has_floor and value < 1:
             name = "min_precision" if self.min_precision is not None else "min_recall"
             warnings.warn(
-                f"{name}={getattr(self, name)} is not reached{what} on these rows; the decision "
+                f"{name}={getattr(self, name)} is not reached on these rows; the decision "
                 f"taken reaches {value:.3f}.",
                 stacklevel=4,
             )
@@ -121,8 +107,8 @@ def choose_decision(
 
     For the best F1, that of all labels is the mean of those that are best without a fifth of the
     rows, drawn to 0, if that finds anything, the less the more entities there are to tell
-    from. Labels compete for words, so theirs are changed one after the other as long as that serves
-    all of them; that of a label with few entities is drawn to the one of all labels.
+    from. Labels compete for words, so theirs are changed one after the other as long as the F1 of
+    all rises; that of a label with few entities is drawn to the one of all labels.
 
     A floor has to be reached by the very decision that is taken, so nothing is drawn or averaged:
     of those that reach it with a margin of a standard error, the one with the most of the other is
@@ -140,29 +126,27 @@ def choose_decision(
         return counts if weight is None else counts * weight[:, None, None]
 
     counts = np.array([count(value) for value in candidates])
-    shared = _shared_decision(counts.sum(-1), candidates, goal)
+    if goal.has_floor:
+        total = counts.sum((1, 3))
+        surest = int(np.argmax(goal.safe_value(*total.T)))
+        goal.warn_if_missed(float(goal.value(*total[surest])))
+        return candidates[surest]
+    shared = _shared_decision(counts.sum(-1), candidates)
     if not goal.per_label:
-        if goal.has_floor:
-            goal.warn_if_missed(float(goal.value(*counts[candidates.index(shared)].sum((0, 2)))))
         return shared
     best = dict.fromkeys(labels, shared)
     for _ in range(_N_ROUNDS):
         before = dict(best)
         for label in labels:
 
-            def serve(value: float, label: str = label) -> tuple[float, ...]:
-                return goal.value_of_labels(count({**best, label: value}).sum(0))
+            def f1_with(value: float, label: str = label) -> float:
+                return float(F1.value(*count({**best, label: value}).sum((0, 2))))
 
-            best[label] = max([best[label], *sorted(candidates)[::_STEP]], key=serve)
+            best[label] = max([best[label], *sorted(candidates)[::_STEP]], key=f1_with)
         if best == before:
             break
-    if not goal.has_floor:
-        trust = dict(zip(labels, _trust(counts[0, :, 2].sum(0)).tolist()))
-        return {label: shared + trust[label] * (best[label] - shared) for label in labels}
-    reached = goal.value(*count(best).sum(0))
-    for label, value in zip(labels, reached):
-        goal.warn_if_missed(float(value), f" for {label!r}")
-    return best
+    trust = dict(zip(labels, _trust(counts[0, :, 2].sum(0)).tolist()))
+    return {label: shared + trust[label] * (best[label] - shared) for label in labels}
 
 
 def score_candidates(scored: Sequence[Sequence[Any]]) -> list[float]:
@@ -178,13 +162,11 @@ def _trust(n_entities: np.ndarray) -> np.ndarray:
     return share
 
 
-def _shared_decision(counts: np.ndarray, candidates: Sequence[float], goal: Goal) -> float:
-    """Return one decision for all labels from counts of shape (n_candidates, n_rows, 3)."""
+def _shared_decision(counts: np.ndarray, candidates: Sequence[float]) -> float:
+    """Return the best decision for all labels from counts of shape (n_candidates, n_rows, 3)."""
     total = counts.sum(1)
-    if goal.has_floor:
-        return candidates[int(np.argmax(goal.safe_value(*total.T)))]
     parts = [counts[:, k::_N_FOLDS].sum(1) for k in range(_N_FOLDS)]
-    best = [int(np.argmax(goal.value(*(total - part).T))) for part in parts]
+    best = [int(np.argmax(F1.value(*(total - part).T))) for part in parts]
     shared = float(np.mean([candidates[i] for i in best]))
     n_found, _, n_actual = total[candidates.index(0)]
     return float(_trust(n_actual)) * shared if n_found else shared

@@ -11,7 +11,6 @@ from scipy.special import expit, logit
 from .._parameters import check_number, not_allowed
 from ..losses import Loss, QueryLoss, check_loss_classes
 from ..text import (
-    EncodedDataset,
     EncodedQueries,
     Entity,
     TextReader,
@@ -110,7 +109,6 @@ class Querying(WordTask):
             "token-classification",
             "finds the entities of a sentence by asking for each type",
             'model.predict([["John", "lives", "in", "Oslo"]])',
-            None,
             "The score of an entity is a sigmoid of the lowest of its three logits.",
         ),
     )
@@ -302,13 +300,6 @@ class Querying(WordTask):
             return metric(self.tags(above(cut), rows.X) if is_tagged else found(cut))
 
         return replace(self, cut=max(_THRESHOLDS, key=value))
-
-    def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
-        has_border: np.ndarray = logits[:, :2].max(0) > 0
-        return has_border
-
-    def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
-        return None if found.all() else "found no entity"
 
     @property
     def threshold(self) -> float | dict[str, float]:

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from .._inputs import check_rows, check_sample_weight, describe, indexable_rows
+from .._inputs import check_rows, check_sample_weight, describe
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +47,6 @@ class Rows:
     weight: np.ndarray | None
     groups: Sequence[Any] | None
     number: np.ndarray
-
-    @classmethod
-    def of(cls, X: Sequence[Any], y: Any) -> "Rows":
-        """Return rows that all count once."""
-        return cls(X, y, None, None, np.arange(len(X)))
 
     def __len__(self) -> int:
         return len(self.X)
@@ -155,9 +149,9 @@ def split_rows(
 
 
 def read_fit_rows(
-    X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any
-) -> tuple[Any, Any, Any, list[Any] | None, tuple[Any, Any, np.ndarray | None] | None]:
-    """Return X, y, weights and groups to train on, and X, y and weights to validate on, if any."""
+    X: Any, groups: Any, validation: Any
+) -> tuple[list[Any] | None, tuple[Any, Any, np.ndarray | None] | None]:
+    """Return checked groups of the rows to train on, and X, y and weights to validate on."""
     if groups is not None:
         groups = check_rows(groups, "groups", "group names")
         if len(groups) != _num_samples(X):
@@ -166,44 +160,17 @@ def read_fit_rows(
                 f"{_num_samples(X)} rows."
             )
     if validation is None:
-        return X, y, sample_weight, groups, None
-    if isinstance(validation, tuple) and len(validation) in (2, 3):
-        X_valid, y_valid, valid_weight = (*validation, None)[:3]
-        if not _num_samples(X_valid):
-            raise ValueError("validation must have a row to validate on; got none.")
-        valid_weight = _check_validation_weight(valid_weight, _num_samples(X_valid))
-        return X, y, sample_weight, groups, (X_valid, y_valid, valid_weight)
-    n_rows = _num_samples(X)
-    try:
-        valid = np.asarray(indexable_rows(validation))
-    except ValueError:  # Rows of different lengths.
-        valid = np.empty(0, dtype=object)
-    if valid.shape == (n_rows,) and valid.dtype == bool:
-        valid = np.flatnonzero(valid)
-    if valid.ndim != 1 or valid.dtype.kind not in "iu" or isinstance(validation, tuple):
+        return groups, None
+    if not isinstance(validation, tuple) or len(validation) not in (2, 3):
         raise ValueError(
-            f"validation must be a tuple (X, y) or (X, y, sample_weight), the numbers of the rows "
-            f"of X to validate on, or a mask of {n_rows} rows (bool); got {describe(validation)}."
+            f"validation must be a tuple (X, y) or (X, y, sample_weight); got "
+            f"{describe(validation)}."
         )
-    outside = valid[(valid < 0) | (valid >= n_rows)]
-    if len(outside) or not len(valid):
-        got = outside[0] if len(outside) else "none"
-        raise ValueError(f"validation must have row numbers in 0..{n_rows - 1}; got {got}.")
-    train = np.setdiff1d(np.arange(n_rows), valid)
-    weight = check_sample_weight(sample_weight, n_rows)
-    X, y = indexable_rows(X), indexable_rows(y)
-    valid_weight = _check_validation_weight(None if weight is None else weight[valid], len(valid))
-    return (
-        _safe_indexing(X, train),
-        _safe_indexing(y, train),
-        None if weight is None else weight[train],
-        None if groups is None else [groups[i] for i in train],
-        (_safe_indexing(X, valid), _safe_indexing(y, valid), valid_weight),
-    )
-
-
-def _check_validation_weight(weight: Any, n_rows: int) -> np.ndarray | None:
+    X_valid, y_valid, weight = (*validation, None)[:3]
+    if not _num_samples(X_valid):
+        raise ValueError("validation must have a row to validate on; got none.")
     try:
-        return check_sample_weight(weight, n_rows)
+        weight = check_sample_weight(weight, _num_samples(X_valid))
     except ValueError as error:
         raise ValueError(f"Of the rows to validate on: {error}") from error
+    return groups, (X_valid, y_valid, weight)

@@ -4,7 +4,7 @@ import math
 import warnings
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -32,7 +32,6 @@ from ..text import (
 from ._goal import F1, Goal, choose_decision, score_candidates
 from ._rows import Rows
 from ._task import (
-    PIPELINE,
     SOFTMAX,
     CardTexts,
     HeadSpec,
@@ -101,9 +100,6 @@ class Tagging(WordTask):
             "token-classification",
             "tags every word of a sentence",
             'model.predict([["John", "lives", "in", "Oslo"]])',
-            PIPELINE.replace(
-                "{call}", 'model("John lives in Oslo", aggregation_strategy="first")  # whole words'
-            ),
             SOFTMAX,
         ),
     )
@@ -147,13 +143,12 @@ class Tagging(WordTask):
 
     def facts(self, rows: Rows) -> LabelFacts:
         if self.measure(rows.y) == "tags":
-            return LabelFacts(has_prefixes=_have_prefixes({tag for row in rows.y for tag in row}))
+            return LabelFacts()
         told = ((x, y) for x, y in zip(rows.X, rows.y) if has_capital(x))
         first = [x[start] for x, y in told for start, _, _ in get_entities(y)]
         names = float(np.mean([word[:1].isupper() for word in first])) if first else math.nan
         return LabelFacts(
             has_entities=True,
-            has_prefixes=True,
             n_entities=sum(len(get_entities(row)) for row in rows.y),
             share_of_names=names,
         )
@@ -316,15 +311,6 @@ class Tagging(WordTask):
             best = max(biases, key=lambda bias: metric(tag(bias)))
         return replace(self, bias=best, threshold=0.0)
 
-    def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
-        return super().found(self.decoder.shifted(logits), dataset)
-
-    def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
-        only = self.classes[found].tolist()
-        if self.scheme is not None:
-            return "found no entity" if only == ["O"] else None
-        return None if len(only) > 1 else f"gave all words the tag {only[0]!r}"
-
     def label(
         self, rows: Sequence[Sequence[str]], reader: TextReader, logits: Logits
     ) -> list[tuple[list[list[str]], np.ndarray]]:
@@ -362,7 +348,7 @@ def warn_of_background(tags: Sequence[Sequence[str]], stacklevel: int) -> None:
     counts = Counter(tag for row in tags for tag in row)
     tag, n = max(counts.items(), key=lambda item: item[1], default=("", 0))
     share = n / max(1, counts.total())
-    if share > _MOST_WORDS and not _have_prefixes(counts):
+    if share > _MOST_WORDS and not any(are_chunk_tags([tag]) for tag in counts):
         warnings.warn(
             f"The tag {tag!r} covers {share:.0%} of the words, and no tag has a B- or I- prefix. "
             f"So the tags are not read as entities, and score is accuracy, which is {share:.3f} if "
@@ -370,7 +356,3 @@ def warn_of_background(tags: Sequence[Sequence[str]], stacklevel: int) -> None:
             f"'I-x', 'O'), or make tags of spans: skdice.datasets.words_from_spans.",
             stacklevel=stacklevel,
         )
-
-
-def _have_prefixes(tags: Iterable[str]) -> bool:
-    return any(are_chunk_tags([tag]) for tag in tags)

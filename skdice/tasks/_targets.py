@@ -117,18 +117,13 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 def check_known_columns(names: list[Any], known: list[Any]) -> None:
     """Raise a ValueError unless the columns of a multi-label y are, in order, those of the fit."""
-    if len(names) != len(known):
-        raise ValueError(
-            f"y must have the {len(known)} columns of the fit, {known}; got {len(names)} columns."
-        )
     numbered = list(range(len(known)))
-    one_has_none = names == numbered or (
-        known == numbered and all(isinstance(name, str) for name in names)
-    )
-    if names != known and not one_has_none:
+    are_names = all(isinstance(name, str) for name in names)
+    one_has_none = names == numbered or (known == numbered and are_names)
+    if len(names) != len(known) or (names != known and not one_has_none):
         raise ValueError(
-            f"The columns of y must be those of the fit, in that order: {known}; got {names}. "
-            f"Select them by name: y[{known}]."
+            f"y must have the {len(known)} columns of the fit, {known}, in that order; got "
+            f"{len(names)} columns, {names}. Select them by name: y[{known}]."
         )
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from .._inputs import check_sample_weight
 from ..losses import Loss
@@ -23,12 +22,11 @@ Tuning: TypeAlias = Literal["validation", "cv"] | None
 
 
 class CardTexts(NamedTuple):
-    """What a model card says of a task; ``transformers`` is a code sample, if there is one."""
+    """What a model card says of a task."""
 
     pipeline_tag: str
     summary: str
     call: str
-    transformers: str | None
     scores: str
 
 
@@ -36,14 +34,6 @@ SOFTMAX = (
     "Scores and `predict_proba` are a softmax of the logits (a sigmoid for each label of a "
     "multi-label model), whatever the loss was."
 )
-PIPELINE = "{load}\n{call}"
-QUESTION_ANSWERING = """\
-from transformers import AutoModelForQuestionAnswering, AutoTokenizer
-
-tokenizer = AutoTokenizer.from_pretrained({name!r})
-model = AutoModelForQuestionAnswering.from_pretrained({name!r})
-inputs = tokenizer({texts}, return_tensors="pt")
-outputs = model(**inputs)  # start_logits, end_logits"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +41,6 @@ class LabelFacts:
     """What the rules of "auto" go by, of the labels of some rows."""
 
     has_entities: bool = False  # whether the tags of a tagger are chunk tags
-    has_prefixes: bool = False  # whether some of them have the prefix of a chunk tag
     n_entities: int = 0
     # Share of entities that are capitalised, in sentences with a capital letter; NaN without one.
     share_of_names: float = math.nan
@@ -154,16 +143,6 @@ class TrainingSet:
         dataset = self.dataset
         has_window = np.bincount(dataset.text, minlength=dataset.n_texts) > 0
         return np.bincount(self.group[has_window], minlength=int(self.group.max(initial=0)) + 1)
-
-    @property
-    def in_turn(self) -> np.ndarray:
-        """The texts with items, one of each group after the other: the first ones are of all."""
-        texts = np.flatnonzero(np.diff(self.dataset.item_offsets))
-        if self.group is None:
-            return texts
-        group = self.group[texts]
-        turn = pd.Series(group).groupby(group).cumcount()
-        return texts[np.lexsort((group, turn))]
 
 
 def positives_first(dataset: EncodedDataset, is_positive: np.ndarray) -> np.ndarray:
@@ -324,14 +303,6 @@ class Task(ABC):
     def is_tuned(self) -> bool:
         """Whether there is a decision to tune, and it was asked for."""
         return self.tuning is not None
-
-    def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
-        """Return a bool for each class: whether it is predicted for some of the texts."""
-        return np.bincount(logits.argmax(1), minlength=logits.shape[1]) > 0
-
-    @abstractmethod
-    def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
-        """Name the classes that are never predicted, in a few words, or return None."""
 
     def label(
         self, rows: Sequence[Any], reader: TextReader, logits: Logits

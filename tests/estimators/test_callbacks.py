@@ -117,8 +117,6 @@ def test_is_refused(name, tiny_bert):
             {"validation_fraction": None},
             "has no validation rows",
         ),
-        (skc.WandbLogger(None), {}, "use save_model=False, and save_pretrained"),
-        (skc.PassthroughScoring("n_texts"), {}, "use on_train=True"),
         (skc.EarlyStopping, {}, r"objects of skorch's Callback.*Got <class"),
         ("early", {}, "Got 'early'"),
         (skc.WarmRestartLR, {}, "Got <class"),

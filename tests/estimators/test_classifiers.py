@@ -1,6 +1,5 @@
 """DiceTextClassifier and DicePairClassifier: what they learn and give back."""
 
-import warnings
 from functools import cache, partial
 
 import numpy as np
@@ -162,12 +161,12 @@ class TestSeveralLabels:
         named = make_texts(tiny_bert, max_epochs=1).fit(X, Y)
         expected = named.score(X, Y)
         assert named.score(X, Y.to_numpy()) == expected
-        swapped = r"columns of y must be those .* \['person', 'place'\]; got \['place', 'person'\]"
+        swapped = r"\['person', 'place'\], in that order; got 2 columns, \['place', 'person'\]"
         single = "a 0/1 matrix of 2 columns, as in the fit; got a label per row"
         for y, message in [
             (Y[["place", "person"]], swapped),
             (Y.rename(columns={"place": "town"}), "got .*'town'"),
-            (Y.assign(time=0), r"2 columns of the fit, \['person', 'place'\]; got 3"),
+            (Y.assign(time=0), r"2 columns of the fit, \['person', 'place'\], .* got 3"),
             (np.zeros((16, 3)), "got 3 columns"),
             ([0, 1] * 8, single),
         ]:
@@ -336,11 +335,10 @@ class TestSimilarities:
         assert tuned.threshold_.shape == (len(np.unique(y)),)
 
     def test_rows_held_out_are_not_learned_from(self, tiny_bert):
-        changed = [*self.X[:40], *[("other", "words")] * 20]
-        held_out = list(range(40, 60))
+        X, y = self.X[:40], self.y[:40]
         one, other = (
-            make_pairs(tiny_bert, **STILL).fit(X, self.y, validation=held_out)
-            for X in (self.X, changed)
+            make_pairs(tiny_bert, **STILL).fit(X, y, validation=(rows, self.y[40:]))
+            for rows in (self.X[40:], [("other", "words")] * 20)
         )
         for left, right in zip(one.task.similarities, other.task.similarities):
             np.testing.assert_equal(left, right)
@@ -396,13 +394,6 @@ class TestThreshold:
             for w in (0.1, 1.0)
         )
         assert full.threshold_ < light.threshold_ < 0.5
-
-    def test_what_it_finds_is_found(self, tiny_bert):
-        with warnings.catch_warnings(action="error"):
-            pairs = self.fitted(tiny_bert)
-        assert pairs.predict(self.X).any()
-        with pytest.warns(UserWarning, match="never predicted 1"):
-            self.fitted(tiny_bert, threshold=0.999)
 
     def test_the_positive_class_may_be_the_first(self, tiny_bert):
         one = make_texts(tiny_bert, **STILL, pos_label=0).fit(self.texts, 1 - self.y)

@@ -51,7 +51,6 @@ GPT = {"vocab_size": N_PIECES, "n_positions": 64, "n_embd": 16, "n_layer": N_LAY
 GPT |= {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
 T5 = {"vocab_size": N_PIECES, "d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": N_LAYERS}
 T5 |= {"num_heads": 2, "eos_token_id": 3}
-FUNNEL = {"vocab_size": N_PIECES, "d_model": 16, "n_head": 2, "d_head": 8, "d_inner": 24}
 NO_LAYERS = "it has no one list of all its layers"
 
 
@@ -61,7 +60,6 @@ class Family(NamedTuple):
     config: Callable[[], Any] | None = None
     takes_types: bool = False
     limit: int | None = 64
-    masks_padding: bool = True
     pads_left: bool = False
     cannot_freeze: str | None = None
     has_dropout: bool = True
@@ -82,14 +80,6 @@ FAMILIES = {
     "DeBERTa": Family(lambda: tr.DebertaConfig(**BERT, relative_attention=True, type_vocab_size=0)),
     "ALBERT": Family(
         lambda: tr.AlbertConfig(**BERT, embedding_size=8), takes_types=True, cannot_freeze=NO_LAYERS
-    ),
-    "FNet": Family(lambda: tr.FNetConfig(**BERT), takes_types=True, masks_padding=False),
-    "Funnel": Family(
-        lambda: tr.FunnelConfig(**FUNNEL, block_sizes=[2, 2], num_decoder_layers=1),
-        takes_types=True,
-        limit=None,
-        masks_padding=False,
-        cannot_freeze=NO_LAYERS,
     ),
     "XLM": Family(lambda: tr.XLMConfig(**XLM), cannot_freeze=NO_LAYERS),
     # The first layer hands the relative positions on to the others.
@@ -176,12 +166,18 @@ def test_scores_do_not_depend_on_the_batch(models, name, capfd):
     model = models(name)
     capfd.readouterr()
     tagger, messages = fit(model)
-    told = [m for m in messages if "scores a text differently if it is padded" in m]
-    assert len(told) == len(messages) == (0 if FAMILIES[name].masks_padding else 1)
+    assert not messages
     together = tagger.predict_proba(X)
     for words, p in zip(X, together):
         np.testing.assert_allclose(tagger.predict_proba([words])[0], p, atol=1e-5)
     assert capfd.readouterr() == ("", "")
+
+
+def test_families_that_read_padding_are_refused(tmp_path, tokenizer):
+    config = tr.ConvBertConfig(**BERT, embedding_size=16)
+    model = save_model(config, tr.AutoModelForTokenClassification, tmp_path, tokenizer)
+    with pytest.raises(ValueError, match=r"'model' .* convbert, .* of the family 'convbert'"):
+        DiceTokenTagger(model, **FAST).fit(X, Y)
 
 
 @every_family
@@ -311,13 +307,7 @@ class TestOwnTokenizers:
 def batcher_of(estimator, X):
     """Return the batches that an estimator reads rows in."""
     tokenizer = estimator.tokenizer_
-    return Batcher(
-        encoded_rows(estimator, X),
-        8,
-        tokenizer.pad_id,
-        tokenizer.pads_left,
-        pads=estimator.net_.pads,
-    )
+    return Batcher(encoded_rows(estimator, X), 8, tokenizer.pad_id, tokenizer.pads_left)
 
 
 def starts_of(words):

@@ -18,25 +18,14 @@ def scores(tagger, option):
     return np.concatenate(list(tagger.predict_proba(ROWS[option][0])))
 
 
-# DistilBERT and MPNet have no table of token types, so they get one for the shapes.
-CASES = [("crf", "bert"), *(("word_shapes", family) for family in ("bert", "distilbert", "mpnet"))]
-
-
-@pytest.fixture(scope="module", params=CASES)
-def case(request):
+@pytest.fixture(scope="module", params=ROWS)
+def option(request):
     return request.param
 
 
 @pytest.fixture(scope="module")
-def option(case):
-    return case[0]
-
-
-@pytest.fixture(scope="module")
-def fitted(case, quick_bert, shallow_models):
-    option, family = case
-    model = quick_bert if family == "bert" else shallow_models(family)
-    tagger = DiceTokenTagger(model, max_epochs=8, **{option: True}, **PARAMETERS)
+def fitted(quick_bert, option):
+    tagger = DiceTokenTagger(quick_bert, max_epochs=8, **{option: True}, **PARAMETERS)
     return tagger.fit(*ROWS[option])
 
 
@@ -75,9 +64,6 @@ OTHER_TAGS = HALF[0], [["NOUN", "NAME", "NOUN"]] * 16
         ("bert", OTHER_TAGS, {}, False, False),
         ("bert", CAPITALISED, {"n_frozen_layers": 1}, False, False),
         ("bert", HALF, {"crf": False}, False, False),
-        ("distilbert", CAPITALISED, {}, True, False),
-        ("mpnet", CAPITALISED, {}, True, False),
-        ("roberta", CAPITALISED, {}, False, False),
         ("roberta", HALF, {}, False, True),
     ],
 )

@@ -86,8 +86,6 @@ class TestMissedGold:
             tagger.fit(X, y)
         with warnings.catch_warnings(action="error"):
             tagger.score(X, y)
-            # One epoch is too short to find any.
-            warnings.filterwarnings("ignore", "This fit found no entity")
             tagger.set_params(max_length=None).fit(X, y)
 
     def test_nested_gold_of_a_flat_tagger(self, fitted):

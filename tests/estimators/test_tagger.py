@@ -70,7 +70,7 @@ class TestLearning:
             assert "words_from_spans" in str(each.message)
             assert each.filename == __file__
         choices = tagger.choices_.set_index("parameter")["why"]
-        assert choices["crf"].startswith("No tag has a B- or I- prefix")
+        assert choices["crf"].startswith("Tags without a B- or I- prefix")
 
 
 class TestPrediction:
