@@ -1,6 +1,7 @@
 """Fair comparison of losses: the same rows, budget and seeds for all of them."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -22,6 +23,14 @@ from ._loss_comparison import LossComparison, ScoredRun
 from ._runs import TUNED, LossRun, Protocol, run_loss, text_estimator
 from ._space import LOSS_PARAMETERS, switch_loss
 
+# A training loss that fell by more in the last epoch was not near its floor. With 200 sentences of
+# CoNLL03, cross-entropy fell by 72, 27 and 12 % in the last of 2, 4 and 8 epochs; its F1 on other
+# sentences was 56, 67 and 69.
+_LARGEST_LAST_FALL = 0.25
+# Where entities are rare, the loss may rest for epochs before they are learned at all: on made
+# sentences with 20 words outside for each one inside it had rested after 4 epochs, with F1 23 on
+# training sentences and 17 on others.
+_LEAST_TRAIN_F1 = 0.5
 # What an entry of ``losses`` may have, if it is a dict.
 _ENTRY_KEYS = ("loss", *LOSS_PARAMETERS, "class_weight")
 
@@ -92,6 +101,12 @@ def compare_losses(
         are not allowed, or a loss cannot be used with the estimator; all of this before anything is
         trained. Errors in a fit have a note of loss and seed.
 
+    Warns
+    -----
+    UserWarning
+        If the baseline looks undertrained, as a mean over seeds: its F1 on training rows is below
+        0.5, or its training loss fell by more than a quarter in the last epoch.
+
     See Also
     --------
     tune_decision : Tunes the decision of one fitted estimator.
@@ -127,7 +142,9 @@ def compare_losses(
         for key, each in estimators.items()
     ]
     results = _run_all(tasks, n_jobs, verbose)
-    n_held_out = next(iter(results.values())).n_held_out
+    base = next(label for label in entries if baseline in [f"{label}{end}" for end in suffixes])
+    _warn_if_undertrained(base, [results[base, seed] for seed in seeds], final.max_epochs)
+    n_held_out = results[base, seeds[0]].n_held_out
     return LossComparison(
         [
             ScoredRun(f"{label}{suffix}", seed, *results[label, seed].decisions[suffix])
@@ -152,6 +169,24 @@ def _prepare(estimator: BaseEstimator, label: str, parameters: dict[str, Any], s
         text_estimator(prepared).check_parameters()
         text_estimator(prepared).check_validation(None)
     return prepared
+
+
+def _warn_if_undertrained(label: str, runs: Sequence[LossRun], max_epochs: int | str) -> None:
+    """Warn if a loss has not learned its training rows, or was still learning at the end."""
+    falls = [1 - run.train_loss[-1] / run.train_loss[-2] for run in runs if len(run.train_loss) > 1]
+    fall = sum(falls) / max(len(falls), 1)
+    train_f1 = sum(run.train_f1 for run in runs) / len(runs)
+    problem = None
+    if train_f1 < _LEAST_TRAIN_F1:
+        problem = f"its F1 on rows that it was trained on is {train_f1:.2f}"
+    elif fall > _LARGEST_LAST_FALL:
+        problem = f"its training loss fell by {fall:.0%} in the last epoch"
+    if problem:
+        warnings.warn(
+            f"The baseline {label!r} looks undertrained: {problem}. Raise max_epochs (now "
+            f"{max_epochs!r}), or the other losses are compared with an unfinished fit.",
+            stacklevel=3,
+        )
 
 
 def _run_all(

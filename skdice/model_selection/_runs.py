@@ -1,5 +1,6 @@
 """One run of a comparison: fitted with one loss and seed, and counted on the test rows."""
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,6 +20,8 @@ from ._decision import tune_decision
 # What a row of the table with a tuned decision is called, after its loss.
 TUNED = "+threshold"
 _HELD_OUT_FRACTION = 0.15
+# Training rows that a run predicts, to see whether it has learned them.
+_N_TRAINING_ROWS = 100
 
 
 class LossRun(NamedTuple):
@@ -26,6 +29,8 @@ class LossRun(NamedTuple):
 
     decisions: dict[str, tuple[float, RowCounts]]  # seconds, and what was right on the test rows
     n_held_out: int
+    train_loss: list[float]  # by epoch
+    train_f1: float  # on some of the rows that it was trained on
 
 
 @dataclass(frozen=True)
@@ -63,11 +68,10 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRun
     seconds = time.perf_counter() - start
     final = text_estimator(estimator)
 
-    def count(decided: Any) -> RowCounts:
-        predicted = decided.predict(protocol.X_test)
-        return final.task.count_rows(protocol.task, protocol.y_test, predicted)
+    def count(decided: Any, X: Any, y: Any) -> RowCounts:
+        return final.task.count_rows(protocol.task, y, decided.predict(X))
 
-    decisions = {"": (seconds, count(estimator))}
+    decisions = {"": (seconds, count(estimator, protocol.X_test, protocol.y_test))}
     if protocol.tune_threshold:
         start = time.perf_counter()
         metric = None
@@ -79,8 +83,15 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRun
         X_part, y_part = (_safe_indexing(part, held_out) for part in (protocol.X, protocol.y))
         tuned = tune_decision(estimator, X_part, y_part, metric=metric)
         seconds += time.perf_counter() - start
-        decisions[TUNED] = seconds, count(tuned)
-    return LossRun(decisions, len(held_out))
+        decisions[TUNED] = seconds, count(tuned, protocol.X_test, protocol.y_test)
+    some = np.arange(0, _num_samples(y), math.ceil(_num_samples(y) / _N_TRAINING_ROWS))
+    learned = count(estimator, _safe_indexing(X, some), _safe_indexing(y, some))
+    return LossRun(
+        decisions,
+        n_held_out=len(held_out),
+        train_loss=[float(value) for value in final.history_["train_loss"]],
+        train_f1=learned.of_all_rows()["f1"],
+    )
 
 
 def hold_out(estimator: BaseEstimator, protocol: Protocol) -> tuple[np.ndarray, np.ndarray]:
@@ -92,7 +103,8 @@ def hold_out(estimator: BaseEstimator, protocol: Protocol) -> tuple[np.ndarray, 
     task, rng = final.task, np.random.default_rng(final.random_state)
     classes = groups = None
     if task.info.is_classifier:
-        classes = Rows.of(range(n_rows), task.read_y(protocol.y, range(n_rows))).strata
+        labels = task.read_y(protocol.y, range(n_rows))
+        classes = Rows(range(n_rows), labels, None, None, np.arange(n_rows)).strata
     if not isinstance(estimator, Pipeline):
         groups = task.groups(task.read_X(protocol.X))
     return split_rows(n_rows, _HELD_OUT_FRACTION, rng, classes, groups)

@@ -1,5 +1,7 @@
 """compare_losses: what is run, what is counted, and what is refused."""
 
+import re
+import warnings
 from dataclasses import fields, replace
 from functools import partial
 
@@ -24,6 +26,7 @@ from skdice.model_selection._runs import Protocol, hold_out
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* looks undertrained")
 FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8}
 TWO = {"losses": ("ce", "dice"), "seeds": (0, 1), "verbose": 0}
 QUESTIONS = [
@@ -39,13 +42,15 @@ class Guess(DicePairClassifier):
     """Learns nothing: labels by chance, drawn by the seed and the loss. It lists its fits."""
 
     fits: list = []  # noqa: RUF012
+    train_loss = (1.0,)
 
     def fit(self, X, y, sample_weight=None):
         self.check_parameters()
         type(self).fits.append(self.get_params() | {"rows": list(X)})
         task = replace(self._asked(), classes=np.unique(y), threshold=0.5)
         known = dict.fromkeys(field.name for field in fields(Fitted))
-        self._fitted = Fitted(**known | {"task": task})
+        history = pd.DataFrame({"train_loss": self.train_loss})
+        self._fitted = Fitted(**known | {"task": task, "history": history})
         return self
 
     def decision_function(self, X):
@@ -289,6 +294,34 @@ def test_a_fit_that_fails_leaves_the_others_finished(guess, pairs, tmp_path, mon
     compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
     ran = [(fit["loss"], fit["random_state"]) for fit in Guess.fits[2:]]
     assert ran == [("dice", 0), ("dice", 1)]
+
+
+@pytest.mark.parametrize(
+    "train_loss, knows, message",
+    [
+        ((0.9, 0.6), True, "its training loss fell by 33% in the last epoch"),
+        ((0.9, 0.4, 0.35), True, None),
+        ((0.9,), True, None),
+        ((0.1, 0.1), False, r"its F1 on rows that it was trained on is 0\.00"),
+    ],
+)
+@pytest.mark.parametrize("baseline", ["ce", "ce+threshold"])
+def test_an_undertrained_baseline(
+    guess, pairs, baseline, train_loss, knows, message, monkeypatch, tmp_path
+):
+    """Also when its runs are read from the cache."""
+    label_of = dict(zip(pairs[0] + pairs[2], pairs[1] + pairs[3]))
+    monkeypatch.setattr(Guess, "train_loss", train_loss)
+    monkeypatch.setattr(Guess, "predict", lambda self, X: [knows * label_of[row] for row in X])
+    options = TWO | {"baseline": baseline, "tune_threshold": True, "cache_dir": tmp_path}
+    for _ in range(2):
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            compare_losses(guess, *pairs, **options)
+        found = [str(each.message) for each in caught if "undertrained" in str(each.message)]
+        assert len(found) == (message is not None)
+        if message is not None:
+            assert re.search(f"The baseline 'ce' .*{message}.* max_epochs", found[0])
+    assert len(Guess.fits) == 4
 
 
 def test_progress(guess, pairs, capfd):
