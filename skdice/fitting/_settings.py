@@ -78,8 +78,8 @@ class Settings:
         a dict that do not occur in the training data, as may happen in a fold, are ignored.
     max_epochs
         Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30
-        passes, so that texts with positives are shown about 1,200 times (the guide's page
-        "Which settings?"). ``max_epochs_`` is the number used.
+        passes: it goes by the number of texts, and by the loss where words are entities (the
+        guide's page "Which settings?"). ``max_epochs_`` is the number used.
     negative_ratio
         How many texts without a positive an epoch has for each text with one; they are drawn at
         random in every epoch. A positive is a word inside an entity, a row of the smaller class (of

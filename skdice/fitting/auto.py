@@ -44,8 +44,9 @@ CONSTANTS = {
     "fewest_epochs": Constant(3, "epochs at least", RESULTS),
     "most_epochs": Constant(30, "epochs at most", RESULTS),
     "fewest_steps": Constant(150, "steps of a fit on a tiny set, in more epochs", RESULTS),
-    "passes": Constant(8, "passes of cross-entropy over many sentences", RESULTS),
-    "most_steps": Constant(512, "steps up to which these passes are made", RESULTS),
+    "few_sentences": Constant(250, "sentences with entities from which on epochs fall", STUDY),
+    "set_epochs": Constant(13, "epochs of so many sentences with a set loss", STUDY),
+    "mean_epochs": Constant(30, "the same with a loss that is a mean over items", STUDY),
     "pair_epochs": Constant(4, "epochs of pairs, whose head begins trained", RESULTS),
     "lr": Constant(1e-4, "learning rate of an encoder of 12 layers of 384 hidden units", RESULTS),
     "width": Constant(384, "hidden units of that encoder; the rate falls with the width", RESULTS),
@@ -277,28 +278,32 @@ def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
 def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
     """Show texts with positives about 1,200 times, in at least about 200 steps.
 
-    ``is_mean`` says whether the loss is a mean over items, as cross-entropy is.
+    Over sentences with entities, the epochs fall with the square root of their number, so that
+    twice the sentences have 1.4 times the steps. A loss that is a mean over items, as cross-entropy
+    is, learns more slowly and has more of them; ``is_mean`` says whether the loss is one.
     """
     if facts.compares:
         epochs = int(constant("pair_epochs"))
         why = f"{epochs} epochs, because the head starts from a logistic regression."
         return Choice(epochs, why)
-    name = "query_presentations" if facts.rows.task == "querying" else "presentations"
-    n_steps, shown = facts.n_steps, constant(name)
-    wanted = math.ceil(max(constant("steps") / n_steps, shown / facts.n_positive))
+    n_steps, n_positive, rows = facts.n_steps, facts.n_positive, facts.rows
     fewest, most = int(constant("fewest_epochs")), int(constant("most_epochs"))
+    positives = "texts with positives" if facts.n_texts is not None else "texts"
+    shown = constant("query_presentations" if rows.task == "querying" else "presentations")
+    wanted, aim = shown / n_positive, f"about {shown:,.0f} presentations"
+    if rows.task == "tagging" and rows.labels.has_entities and facts.ratio is None:
+        positives, few = "sentences", constant("few_sentences")
+        n_positive = n_positive if facts.n_texts is None else int(facts.n_texts.sum())
+        whole = constant("mean_epochs" if is_mean else "set_epochs")
+        wanted = whole * math.sqrt(few / max(n_positive, few))
+        aim = f"{whole:.0f} epochs of {few:.0f} sentences, half of that of four times as many"
+    wanted = math.ceil(max(constant("steps") / n_steps, wanted))
     epochs = max(min(max(wanted, fewest), most), math.ceil(constant("fewest_steps") / n_steps))
-    aim = f"about {shown:,.0f} presentations and at least {constant('steps'):.0f} steps"
-    aim = f"The aim is {aim}, in {fewest} to {most} epochs"
+    least = f"at least {constant('steps'):.0f} steps, in {fewest} to {most} epochs"
+    aim = f"The aim is {aim} and {least}"
     if epochs > most:
         aim = f"A tiny set takes at least {constant('fewest_steps'):.0f} steps"
-    if facts.rows.labels.has_entities and facts.ratio is None and is_mean:
-        passes = int(min(constant("passes"), constant("most_steps") // n_steps))
-        if passes > epochs:
-            epochs, n_most = passes, constant("most_steps")
-            aim = f"Cross-entropy over many entities gains by more epochs, up to {n_most:.0f} steps"
-    positives = "texts with positives" if facts.n_texts is not None else "texts"
-    presented = f"{facts.n_positive:,} {positives} x {epochs} = {facts.n_positive * epochs:,}"
+    presented = f"{n_positive:,} {positives} x {epochs} = {n_positive * epochs:,}"
     made = f"{n_steps:,} x {epochs} = {n_steps * epochs:,} steps"
     return Choice(epochs, f"{epochs} epochs: {presented} presentations, in {made}. {aim}.")
 

@@ -220,8 +220,22 @@ def test_epochs_count_steps_and_texts_with_positives(n_steps, n_positive, epochs
     chosen = choose("max_epochs", n_steps=n_steps, n_positive=n_positive, is_mean=False)
     assert chosen.value == epochs
     facts = {"task": "querying", "n_steps": n_steps, "n_positive": 2 * n_positive}
-    twice = choose("max_epochs", **facts, is_mean=True)
-    assert twice.value == epochs
+    assert choose("max_epochs", **facts, is_mean=True).value == epochs
+
+
+@pytest.mark.parametrize(
+    "n, of_set, of_mean",
+    [(50, 38, 38), (125, 25, 30), (250, 13, 30), (500, 10, 22), (1000, 7, 15), (3000, 4, 9)],
+)
+def test_epochs_of_sentences_with_entities_fall_slowly(n, of_set, of_mean):
+    n_texts = np.array([n - n // 4, n // 4])
+    facts = {"n_steps": -(-n // 16), "n_texts": n_texts, "n_positive": n - n // 4}
+    for is_mean, epochs in ((False, of_set), (True, of_mean)):
+        chosen = choose("max_epochs", has_entities=True, **facts, is_mean=is_mean)
+        assert chosen.value == epochs
+    # Rare entities, as tags without entities, go by presentations.
+    is_rare = choose("max_epochs", has_entities=True, ratio=2.0, **facts, is_mean=True)
+    assert is_rare.value == choose("max_epochs", **facts, is_mean=True).value
 
 
 @pytest.mark.parametrize(
@@ -355,7 +369,12 @@ def test_rules(parameter, facts, value, why):
             "steps. The aim is about 1,200 presentations and at least 200 steps, in 3 to 30 epochs",
         ),
         ({"n_steps": 2, "n_positive": 20}, "A tiny set takes at least 150 steps."),
-        ({"n_steps": 63, "n_positive": 1000, "has_entities": True}, "Cross-entropy over many"),
+        (
+            {"n_steps": 63, "n_positive": 1000, "has_entities": True},
+            "15 epochs: 1,000 sentences x 15 = 15,000 presentations, in 63 x 15 = 945 steps. "
+            "The aim is 30 epochs of 250 sentences, half of that of four times as many and at "
+            "least 200 steps, in 3 to 30 epochs.",
+        ),
         ({"compares": True}, "4 epochs, because the head starts from a logistic regression."),
     ],
 )
