@@ -92,7 +92,7 @@ class EpochFacts:
     n_positive: int  # texts with positives
     ratio: float | None  # what is taken for negative_ratio
     n_steps: int  # of the optimiser
-    compares: bool  # whether the comparison of two texts begins as a regression
+    begins_trained: bool  # whether the head begins as a regression
     has_trained_head: bool  # whether the checkpoint brings a head of this task
 
 
@@ -105,12 +105,6 @@ class PairFacts:
     gain: float  # by how much states of the encoder raise the log-likelihood of the labels
     shares: np.ndarray  # of the network, those that were tried
     likelihood: np.ndarray  # of the labels with each of these shares
-
-    @property
-    def is_informed(self) -> bool:
-        """Whether the states of the encoder say something of the pairs before training."""
-        # The two parameters that scale their scores gain one by chance.
-        return not self.n_folds or self.gain >= constant("least_gain")
 
 
 class Choice(NamedTuple):
@@ -292,7 +286,7 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
 
     ``is_mean`` says whether the loss is a mean over items, as cross-entropy is.
     """
-    if facts.compares:
+    if facts.begins_trained:
         epochs = int(constant("pair_epochs"))
         why = f"{epochs} epochs, because the head starts from a logistic regression."
         return Choice(epochs, why)
@@ -355,8 +349,8 @@ def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
 
     A head that begins trained has little to learn.
     """
-    begins_trained = facts.compares or facts.has_trained_head
-    return is_open and max_epochs >= constant("judged_epochs") and not begins_trained
+    is_trained = facts.begins_trained or facts.has_trained_head
+    return is_open and max_epochs >= constant("judged_epochs") and not is_trained
 
 
 def choose_lr_again(lr: float, problem: BaseException) -> Choice:
@@ -371,6 +365,21 @@ def choose_head_lr_again(head_lr: float) -> Choice:
     return Choice(third, "It is a third of the rate of the first try, as lr is.")
 
 
+def is_informed(n_folds: int, gain: float) -> bool:
+    """Tell whether the states of the encoder say something of the rows before training.
+
+    ``gain`` is by how much a regression on them raises the log-likelihood of the labels, out of
+    ``n_folds`` folds.
+    """
+    # The two parameters that scale their scores gain one by chance.
+    return not n_folds or gain >= constant("least_gain")
+
+
+def choose_head(n_folds: int, gain: float) -> Choice:
+    """Begin with a regression."""
+    return Choice("regression", f"{n_folds} folds, gain {gain:.1f}")
+
+
 def choose_similarities(facts: PairFacts) -> Choice:
     """Give similarities of pairs what is best for the training pairs, out of folds."""
     if not facts.n_folds:
@@ -378,7 +387,7 @@ def choose_similarities(facts: PairFacts) -> Choice:
         if facts.has_groups:
             lack, folds = "A class is in too few groups", "folds that keep groups together"
         return Choice(0.0, f"{lack}, so {folds} cannot show how much similarities are worth.")
-    if not facts.is_informed:
+    if not is_informed(facts.n_folds, facts.gain):
         both = "so the network and the similarities count equally"
         return Choice(0.5, f"The encoder tells nothing of the pairs before training, {both}.")
     # The mean over all shares, each weighted by the likelihood of the labels with it.

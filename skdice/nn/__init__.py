@@ -14,6 +14,7 @@ from ._modules import (
     HEAD,
     TRANSFORMER,
     Frames,
+    MeanModule,
     PairModule,
     QueryModule,
     SequenceModule,
