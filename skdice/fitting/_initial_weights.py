@@ -75,19 +75,26 @@ class _Regression:
     log_p: np.ndarray  # of the classes of each row that it sees, by regressions of other folds
     gain: float  # by how much it raises the log-likelihood of the labels, out of folds
 
+    @property
+    def told(self) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
+        """The slope and the bias, if the states say something of the rows."""
+        is_told = is_informed(len(self.folds), self.gain)
+        return (self.slope, self.bias) if is_told else (None, None)
+
 
 def regress_texts(
     net: TextNet, batcher: Batcher, task: Classifying, rows: Rows
 ) -> InitialWeights | None:
     """Regress the labels on the mean states of the texts, before training.
 
-    It is None where :func:`_on_encoder` is, and where the states say nothing.
+    It is None where :func:`_on_encoder` is.
     """
     found = _on_encoder(net, batcher, task, rows)
-    if found is None or not is_informed(len(found.folds), found.gain):
+    if found is None:
         return None
     choice = choose_head(len(found.folds), found.gain)
-    return InitialWeights(slope=found.slope, bias=found.bias, choice=choice)
+    slope, bias = found.told
+    return InitialWeights(slope=slope, bias=bias, choice=choice)
 
 
 def regress_pairs(
@@ -106,8 +113,8 @@ def regress_pairs(
     similarities = Similarities.of_texts(pairs, n_classes)
     similar = similarities.features(pairs)
     known, weights = target[used], found.weight[used]
-    slope, start = _fit(_on_similarities(), similar[order], target[order], found.weight[order])
-    similarities = similarities._replace(slope=slope.T, start=start)
+    weight, start = _fit(_on_similarities(), similar[order], target[order], found.weight[order])
+    similarities = similarities._replace(slope=weight.T, start=start)
     of_states = of_similar = found.log_p
     if folds:
         logits = _out_of_fold(_on_similarities(), similar[used], known, weights, folds)
@@ -133,10 +140,10 @@ def regress_pairs(
             known == positive, log_odds, sample_weight=weights * of_class[known]
         )
         best_f1 = float(divide(2 * precision * recall, precision + recall).max())
-    is_told = is_informed(len(folds), found.gain)
+    slope, bias = found.told
     return InitialWeights(
-        slope=found.slope if is_told else None,
-        bias=found.bias if is_told else None,
+        slope=slope,
+        bias=bias,
         choice=choice,
         similarities=similarities._replace(share=network),
         best_f1=best_f1,

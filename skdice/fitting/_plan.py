@@ -77,11 +77,16 @@ def prepare(
 
     training, held_out = rows.split(settings.validation_fraction, rng)
     initial, has_trained_head = None, task.head.continues(encoder.heads, encoder.n_labels)
-    if isinstance(task, ClassifyingTexts) and not task.is_multilabel and not has_trained_head:
-        on_mean = replace(task, reads_mean=True)
-        initial = begin_head(on_mean, settings, reader, training, seed)
-        if initial is not None:
-            task, made["head"] = on_mean, initial.choice
+    if isinstance(task, ClassifyingTexts):
+        # A task that has learned already, as those of folds, may have another head.
+        task = replace(task, reads_mean=False)
+        if not (task.is_multilabel or has_trained_head or encoder.has_decoder):
+            on_mean = replace(task, reads_mean=True)
+            begun = begin_head(on_mean, settings, reader, training, seed)
+            if begun is not None:
+                made["head"] = begun.choice
+                if begun.slope is not None:
+                    task, initial = on_mean, begun
     if task.head.compares_texts(reader):
         pairs = cast(ClassifyingPairs, task)  # No other task has such a head.
         initial = begin_head(pairs, settings, reader, training, seed)

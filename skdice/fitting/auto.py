@@ -56,7 +56,7 @@ CONSTANTS = {
     "new": Constant(5, "times the rate that new weights learn at", RESULTS),
     "again": Constant(3, "a fit that learned nothing starts again with this part of lr", RESULTS),
     "judged_epochs": Constant(4, "epochs from which on a fit is judged at its end", RESULTS),
-    "least_gain": Constant(2, "log-likelihood that states of pairs add at least", RESULTS),
+    "least_gain": Constant(2, "log-likelihood that states add at least", RESULTS),
     "blind_f1": Constant(0.25, "F1 out of fold up to which the share is the threshold", RESULTS),
     "clear_f1": Constant(0.75, "F1 out of fold from which on half of it is the threshold", RESULTS),
     "enough_positives": Constant(40, "positives that a remembered set has", RESULTS),
@@ -376,8 +376,19 @@ def is_informed(n_folds: int, gain: float) -> bool:
 
 
 def choose_head(n_folds: int, gain: float) -> Choice:
-    """Begin with a regression."""
-    return Choice("regression", f"{n_folds} folds, gain {gain:.1f}")
+    """Begin with a logistic regression on the states of texts, if these say something."""
+    if not is_informed(n_folds, gain):
+        why = "The encoder tells nothing of the texts before training"
+        return Choice("random", f"{why}, so a regression is no beginning.")
+    if not n_folds:
+        why = (
+            "A class is in one training text or group, so no folds can show that another is better"
+        )
+        return Choice("regression", f"{why}.")
+    why = (
+        "A logistic regression on the mean states of the encoder tells something of training texts"
+    )
+    return Choice("regression", f"{why} that it has not seen, in {n_folds} folds.")
 
 
 def choose_similarities(facts: PairFacts) -> Choice:

@@ -107,7 +107,7 @@ def _usage(name: str, kind: type, fitted: Fitted) -> str:
         f"```python\nfrom skdice import {kind.__name__}\n\n"
         f"model = {kind.__name__}.from_pretrained({name!r})\n{card.call}\n```\n\n"
     )
-    if card.transformers is None:
+    if card.transformers is None or fitted.task.head.suffix is None:
         return f"{own}Its head is skdice's own; transformers loads the encoder alone."
     pair = ['"Where does John live?"', '"John lives in Oslo."']
     texts = ", ".join(pair[::-1] if fitted.reader.tokenizer.pads_left else pair)

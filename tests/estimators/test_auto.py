@@ -48,7 +48,7 @@ EPOCH = {
     "n_positive": 0,
     "ratio": None,
     "n_steps": 1,
-    "compares": False,
+    "begins_trained": False,
     "has_trained_head": False,
 }
 
@@ -362,7 +362,7 @@ def test_rules(parameter, facts, value, why):
         ),
         ({"n_steps": 2, "n_positive": 20}, "A tiny set takes at least 150 steps."),
         ({"n_steps": 63, "n_positive": 1000, "has_entities": True}, "Cross-entropy over many"),
-        ({"compares": True}, "4 epochs, because the head starts from a logistic regression."),
+        ({"begins_trained": True}, "4 epochs, because the head starts from a logistic regression."),
     ],
 )
 def test_epochs_are_explained(facts, why):
