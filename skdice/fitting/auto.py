@@ -46,7 +46,7 @@ CONSTANTS = {
     "fewest_steps": Constant(150, "steps of a fit on a tiny set, in more epochs", RESULTS),
     "passes": Constant(8, "passes of cross-entropy over many sentences", RESULTS),
     "most_steps": Constant(512, "steps up to which these passes are made", RESULTS),
-    "pair_epochs": Constant(4, "epochs of pairs, whose head begins trained", RESULTS),
+    "pair_epochs": Constant(4, "epochs if the head begins as a regression", RESULTS),
     "lr": Constant(1e-4, "learning rate of an encoder of 12 layers of 384 hidden units", RESULTS),
     "width": Constant(384, "hidden units of that encoder; the rate falls with the width", RESULTS),
     "depth": Constant(12, "layers of that encoder; the rate falls with the depth", RESULTS),
@@ -381,14 +381,10 @@ def choose_head(n_folds: int, gain: float) -> Choice:
         why = "The encoder tells nothing of the texts before training"
         return Choice("random", f"{why}, so a regression is no beginning.")
     if not n_folds:
-        why = (
-            "A class is in one training text or group, so no folds can show that another is better"
-        )
-        return Choice("regression", f"{why}.")
-    why = (
-        "A logistic regression on the mean states of the encoder tells something of training texts"
-    )
-    return Choice("regression", f"{why} that it has not seen, in {n_folds} folds.")
+        why = "A class is in one training text or group, so no folds can show that it is worse."
+        return Choice("regression", why)
+    why = "A logistic regression on the encoder's mean states predicts training texts that it has"
+    return Choice("regression", f"{why} not seen, in {n_folds} folds, better than a guess.")
 
 
 def choose_similarities(facts: PairFacts) -> Choice:

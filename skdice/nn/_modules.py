@@ -213,6 +213,7 @@ class MeanModule(SequenceModule):
     """A transformer with a linear head on the mean state of the window, see :func:`mean_state`."""
 
     auto_class = "AutoModel"
+    head: nn.Linear
 
     def _make_head(self, model: str) -> None:
         self.head = nn.Linear(self.transformer.config.hidden_size, self._n_classes)
@@ -240,6 +241,7 @@ class PairModule(SequenceModule):
     """
 
     share: Tensor
+    comparison: nn.Linear
 
     def _make_head(self, model: str) -> None:
         if self._frames is None:

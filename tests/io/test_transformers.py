@@ -66,8 +66,9 @@ class TestClassifiers:
         p = [[row[name] for name in names] for row in found]
         np.testing.assert_allclose(p, estimator.predict_proba(X), atol=1e-5)
 
-    def test_texts(self, fitted, family, tmp_path):
-        estimator, X, _ = fitted("labels", family)
+    @pytest.mark.parametrize("case", ["texts", "labels"])
+    def test_texts(self, fitted, family, case, tmp_path):
+        estimator, X, _ = fitted(case, family)
         estimator.save_pretrained(tmp_path)
         self.check(estimator, str(tmp_path), X, X)
 
@@ -101,7 +102,7 @@ def test_question_answering(fitted, family, tmp_path):
         np.testing.assert_allclose(logits[encoded.items[0]], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("case", ["queries", "texts"])
+@pytest.mark.parametrize("case", ["queries", "two texts"])
 def test_a_head_of_skdice_has_its_encoder(fitted, case, tmp_path):
     estimator, _, _ = fitted(case)
     estimator.save_pretrained(tmp_path)
