@@ -53,7 +53,7 @@ class InitialWeights:
         """Set the weights of a network (Kumar et al. 2022, "LP-FT")."""
         assert isinstance(module, MeanModule | PairModule)
         with torch.no_grad():
-            if self.similarities is not None:
+            if isinstance(module, PairModule) and self.similarities is not None:
                 module.share.fill_(self.similarities.share)
             if module.has_new_head and self.slope is not None and self.bias is not None:
                 head = module.comparison if isinstance(module, PairModule) else module.head
