@@ -17,6 +17,10 @@ class DiceTextClassifier(TextClassifier):
     row, or is a 0/1 indicator matrix (multi-label, one sigmoid per label). ``score`` is accuracy,
     multi-label micro F1.
 
+    If a logistic regression on the mean states of the encoder says something of the training texts,
+    the fit begins with it. ``choices_`` has this as ``head``. transformers then loads the encoder
+    of a saved classifier alone.
+
     %(containers)s
 
     Parameters

@@ -1,4 +1,4 @@
-"""What is known of pairs before training: a regression on states, and one on similarities."""
+"""What is known of rows before training: a regression on states, of pairs one on similarities."""
 
 import math
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ..metrics import divide
-from ..nn import Batcher, PairModule, TextNet, autocast
-from ..tasks import ClassifyingPairs, Rows
+from ..nn import Batcher, MeanModule, PairModule, TextNet, autocast
+from ..tasks import Classifying, ClassifyingPairs, Rows
 from ..text import Similarities
-from .auto import Choice, PairFacts, choose_similarities
+from .auto import Choice, PairFacts, choose_head, choose_similarities, is_informed
 
 # Evidence for all of these is in benchmarks/RESULTS.md. The C of the regression on states, the
 # largest number of rows of each class that it sees, and the C of that on similarities.
@@ -34,28 +34,67 @@ _N_FOLDS, _SHARES = 5, np.linspace(0, 1, 21)
 _Splits: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class InitialWeights:
-    """Where the comparison of two texts begins."""
+    """Where a head on the states of the encoder begins."""
 
-    # A logistic regression on the states of the encoder, (n_classes, 2 * hidden_size) and
-    # (n_classes,). None if these say nothing, so that the comparison begins as drawn.
+    # A logistic regression on the states of the encoder, (n_classes, n_features) and (n_classes,).
+    # None if these say nothing, so that the head begins as drawn.
     slope: np.ndarray | None
     bias: np.ndarray | None
-    similarities: Similarities  # with their regression, and the share of the network
-    choice: Choice  # of the share of the similarities
-    # Of the positive class, at its best threshold, by both regressions out of folds. NaN if there
-    # are no folds, or not two classes.
-    best_f1: float
+    choice: Choice  # of the head or, of pairs, of the share of the similarities
+    # Of pairs, with their regression, and the share of the network.
+    similarities: Similarities | None = None
+    # Of the positive class of pairs, at its best threshold, by both regressions out of folds. NaN
+    # if there are no folds, or not two classes.
+    best_f1: float = math.nan
 
     def apply(self, module: Any) -> None:
         """Set the weights of a network (Kumar et al. 2022, "LP-FT")."""
-        assert isinstance(module, PairModule)
+        assert isinstance(module, MeanModule | PairModule)
         with torch.no_grad():
-            module.share.fill_(self.similarities.share)
+            if isinstance(module, PairModule) and self.similarities is not None:
+                module.share.fill_(self.similarities.share)
             if module.has_new_head and self.slope is not None and self.bias is not None:
-                module.comparison.weight.copy_(torch.from_numpy(self.slope))
-                module.comparison.bias.copy_(torch.from_numpy(self.bias))
+                head = module.comparison if isinstance(module, PairModule) else module.head
+                head.weight.copy_(torch.from_numpy(self.slope))
+                head.bias.copy_(torch.from_numpy(self.bias))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Regression:
+    """A regression of the labels on the states of the encoder."""
+
+    target: np.ndarray  # the class of each row
+    weight: np.ndarray  # of each row
+    order: np.ndarray  # the rows with a weight, shuffled
+    used: np.ndarray  # those that it sees
+    slope: np.ndarray
+    bias: np.ndarray
+    folds: _Splits
+    log_p: np.ndarray  # of the classes of each row that it sees, by regressions of other folds
+    gain: float  # by how much it raises the log-likelihood of the labels, out of folds
+
+    @property
+    def told(self) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
+        """The slope and the bias, if the states say something of the rows."""
+        is_told = is_informed(len(self.folds), self.gain)
+        return (self.slope, self.bias) if is_told else (None, None)
+
+
+def regress_texts(
+    net: TextNet, batcher: Batcher, task: Classifying, rows: Rows
+) -> InitialWeights | None:
+    """Regress the labels on the mean states of the texts, before training.
+
+    It is None where :func:`_on_encoder` is.
+    """
+    found = _on_encoder(net, batcher, task, rows)
+    if found is None:
+        return None
+    choice = choose_head(len(found.folds), found.gain)
+    slope, bias = found.told
+    return InitialWeights(slope=slope, bias=bias, choice=choice)
 
 
 def regress_pairs(
@@ -65,13 +104,62 @@ def regress_pairs(
 
     Both are scored on folds that they have not seen. The share of the network is the mean over all
     shares, each weighted by the likelihood of the labels that the two scores have with it.
+    """
+    found = _on_encoder(net, batcher, task, rows)
+    if found is None:
+        return None
+    target, order, used, folds = found.target, found.order, found.used, found.folds
+    pairs, n_classes = list(rows.X), len(task.classes)
+    similarities = Similarities.of_texts(pairs, n_classes)
+    similar = similarities.features(pairs)
+    known, weights = target[used], found.weight[used]
+    weight, start = _fit(_on_similarities(), similar[order], target[order], found.weight[order])
+    similarities = similarities._replace(slope=weight.T, start=start)
+    of_states = of_similar = found.log_p
+    if folds:
+        logits = _out_of_fold(_on_similarities(), similar[used], known, weights, folds)
+        of_similar = log_softmax(logits, axis=1)
+    mixed = [(1 - s) * of_similar + s * of_states for s in _SHARES]
+    facts = PairFacts(
+        n_folds=len(folds),
+        has_groups=rows.group_numbers is not None,
+        gain=found.gain,
+        shares=_SHARES,
+        likelihood=np.array([_likelihood(scores, known, weights) for scores in mixed]),
+    )
+    choice = choose_similarities(facts)
+    network = round(1 - choice.value, 2)
+    best_f1 = math.nan
+    if folds and task.is_binary:
+        # Rows of the larger class may have been left out.
+        of_class = np.bincount(target[order], found.weight[order]) / np.bincount(known, weights)
+        both = (1 - network) * of_similar + network * of_states
+        positive = task.positive
+        log_odds = both[:, positive] - both[:, 1 - positive]
+        precision, recall, _ = precision_recall_curve(
+            known == positive, log_odds, sample_weight=weights * of_class[known]
+        )
+        best_f1 = float(divide(2 * precision * recall, precision + recall).max())
+    slope, bias = found.told
+    return InitialWeights(
+        slope=slope,
+        bias=bias,
+        choice=choice,
+        similarities=similarities._replace(share=network),
+        best_f1=best_f1,
+    )
 
-    The pairs of a group are in one fold. Pairs with weight 0 count for nothing. Weights whose mean
-    is less than 1 are scaled: else all pairs together would say less than a few do. If a class is
+
+def _on_encoder(
+    net: TextNet, batcher: Batcher, task: Classifying, rows: Rows
+) -> _Regression | None:
+    """Regress the labels on the states of the encoder, and predict those of held-out folds.
+
+    The rows of a group are in one fold. Rows with weight 0 count for nothing. Weights whose mean
+    is less than 1 are scaled: else all rows together would say less than a few do. If a class is
     missing or the states are not finite, it is None: training says so.
     """
-    pairs, target, groups = list(rows.X), task.targets(rows), rows.group_numbers
-    n_classes, positive = len(task.classes), task.positive if task.is_binary else 0
+    target, groups, n_classes = task.targets(rows), rows.group_numbers, len(task.classes)
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
     weight = weight / min(1.0, weight[weight > 0].mean())
     order = np.random.default_rng(0).permutation(np.flatnonzero(weight > 0))
@@ -79,51 +167,30 @@ def regress_pairs(
     used = np.sort(np.concatenate(by_class))
     if not min(map(len, by_class)):
         return None
-    states = _compared(net, batcher, used)
+    states = _features(net, batcher, used)
     if not np.isfinite(states).all():
         return None
-    similarities = Similarities.of_texts(pairs, n_classes)
-    similar = similarities.features(pairs)
     known, weights = target[used], weight[used]
-    slope, start = _fit(_on_similarities(), similar[order], target[order], weight[order])
-    similarities = similarities._replace(slope=slope.T, start=start)
     share = np.bincount(known, weights, n_classes) / weights.sum()
     balanced = weights / share[known] / n_classes
     slope, bias = _fit(_on_states(), states, known, balanced)
-    bias = bias + np.log(share)
     folds = _folds(known, n_classes, None if groups is None else groups[used])
-    of_states = of_similar = np.log(np.broadcast_to(share, (len(used), n_classes)))
+    log_p = np.log(np.broadcast_to(share, (len(used), n_classes)))
     if folds:
-        of_states = _out_of_fold(_on_states(), states, known, balanced, folds)
-        scale = LogisticRegression(C=1e3, max_iter=1000).fit(of_states, known, weights)
-        of_states = scale.predict_log_proba(of_states)
-        logits = _out_of_fold(_on_similarities(), similar[used], known, weights, folds)
-        of_similar = log_softmax(logits, axis=1)
-    of_nothing = float(weights @ np.log(share[known]))
-    mixed = [(1 - s) * of_similar + s * of_states for s in _SHARES]
-    facts = PairFacts(
-        n_folds=len(folds),
-        has_groups=groups is not None,
-        gain=_likelihood(of_states, known, weights) - of_nothing,
-        shares=_SHARES,
-        likelihood=np.array([_likelihood(scores, known, weights) for scores in mixed]),
+        logits = _out_of_fold(_on_states(), states, known, balanced, folds)
+        scale = LogisticRegression(C=1e3, max_iter=1000).fit(logits, known, weights)
+        log_p = scale.predict_log_proba(logits)
+    return _Regression(
+        target=target,
+        weight=weight,
+        order=order,
+        used=used,
+        slope=slope,
+        bias=bias + np.log(share),
+        folds=folds,
+        log_p=log_p,
+        gain=_likelihood(log_p, known, weights) - float(weights @ np.log(share[known])),
     )
-    choice = choose_similarities(facts)
-    network = round(1 - choice.value, 2)
-    similarities = similarities._replace(share=network)
-    best_f1 = math.nan
-    if folds and n_classes == 2:
-        # Rows of the larger class may have been left out.
-        of_class = np.bincount(target[order], weight[order]) / np.bincount(known, weights)
-        both = (1 - network) * of_similar + network * of_states
-        log_odds = both[:, positive] - both[:, 1 - positive]
-        precision, recall, _ = precision_recall_curve(
-            known == positive, log_odds, sample_weight=weights * of_class[known]
-        )
-        best_f1 = float(divide(2 * precision * recall, precision + recall).max())
-    if not facts.is_informed:
-        return InitialWeights(None, None, similarities, choice, best_f1)
-    return InitialWeights(slope, bias, similarities, choice, best_f1)
 
 
 def _folds(target: np.ndarray, n_classes: int, groups: np.ndarray | None) -> _Splits:
@@ -193,14 +260,14 @@ def _likelihood(logits: np.ndarray, target: np.ndarray, weight: np.ndarray) -> f
     return float(weight @ log_softmax(logits, axis=1)[rows, target])
 
 
-def _compared(net: TextNet, batcher: Batcher, rows: np.ndarray) -> np.ndarray:
-    """Compare the two texts of some rows, before anything is learned."""
+def _features(net: TextNet, batcher: Batcher, rows: np.ndarray) -> np.ndarray:
+    """Return what a head would read of some rows, before anything is learned."""
     module = net.module_.eval()
     found: list[Any] = [None] * len(rows)
     place = {row: i for i, row in enumerate(rows.tolist())}
     with torch.inference_mode(), autocast(net.precision, net.device):
         for windows, batch in batcher.by_length(rows):
-            compared = module.compare(net.send(batch))
-            for window, row in zip(windows.tolist(), compared.float().cpu().numpy()):
+            features = module.features(net.send(batch))
+            for window, row in zip(windows.tolist(), features.float().cpu().numpy()):
                 found[place[window]] = row
     return np.stack(found)

@@ -27,6 +27,7 @@ from ..nn import (
     Draw,
     FitProgress,
     Frames,
+    MeanModule,
     NotLearningError,
     PairModule,
     QueryModule,
@@ -46,9 +47,9 @@ from ..nn import (
     seeded,
     train,
 )
-from ..tasks import ClassifyingPairs, Logits, Rows, Task, TrainingSet
+from ..tasks import Classifying, ClassifyingPairs, Logits, Rows, Task, TrainingSet
 from ..text import EncodedDataset, TextReader
-from ._initial_weights import InitialWeights, regress_pairs
+from ._initial_weights import InitialWeights, regress_pairs, regress_texts
 from ._settings import Settings, learned_with
 from .auto import Choice, capped
 
@@ -57,6 +58,7 @@ _HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
 MODULES: dict[str, type[TextModule]] = {
     "tokens": TokenModule,
     "sequence": SequenceModule,
+    "mean": MeanModule,
     "pair": PairModule,
     "spans": SpanModule,
     "queries": QueryModule,
@@ -136,7 +138,7 @@ class Plan:
     is_second: bool = False  # whether the first try learned nothing: then this is a warning only
     description: str  # what the progress bar calls the fit
     kind: str  # what it calls one of several networks
-    initial: InitialWeights | None  # where the comparison of two texts begins
+    initial: InitialWeights | None  # where the head begins
     choices: Mapping[str, Choice]  # what was taken for each parameter that was left open
     cuda_graphs: bool  # whether steps are CUDA graphs
 
@@ -298,10 +300,10 @@ def make_net(
     )
 
 
-def begin_pairs(
-    task: ClassifyingPairs, settings: Settings, reader: TextReader, rows: Rows, seed: int
+def begin_head(
+    task: Classifying, settings: Settings, reader: TextReader, rows: Rows, seed: int
 ) -> InitialWeights | None:
-    """Return where the comparison of two texts begins; in all processes of a job, the same."""
+    """Return where the head on states begins; in all processes of a job, the same."""
     net = make_net(
         task,
         settings,
@@ -313,8 +315,10 @@ def begin_pairs(
     with seeded(seed, net.device), denormals_flushed(), quiet_transformers():
         net.initialize()
         batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, net)
+        if not isinstance(task, ClassifyingPairs):
+            return regress_texts(net, batcher, task, rows)
         initial = regress_pairs(net, batcher, task, rows)
-    if initial is None:
+    if initial is None or initial.similarities is None:
         return None
     first = torch.tensor([initial.similarities.share, initial.best_f1], dtype=torch.float64)
     current_ranks(settings.device).copy_first([first])

@@ -21,11 +21,11 @@ from ..nn import (
     resolve_precision,
     works_on,
 )
-from ..tasks import ClassifyingPairs, Rows, Task, TrainingSet
+from ..tasks import ClassifyingPairs, ClassifyingTexts, Rows, Task, TrainingSet
 from ..text import TextReader, WordTokenizer
 from . import auto
 from ._initial_weights import InitialWeights
-from ._network import Plan, Schedule, begin_pairs, make_sampler, sample
+from ._network import Plan, Schedule, begin_head, make_sampler, sample
 from ._settings import Settings, loss_values
 from .auto import TASK_RULES, Choice, EpochFacts, RowFacts
 
@@ -48,7 +48,7 @@ class Prepared:
     valid: Rows  # scored after every epoch; may be empty
     facts: RowFacts  # of the rows with labels that are learned from
     has_trained_head: bool  # whether the checkpoint brings a head of this task
-    initial: InitialWeights | None  # where the comparison of two texts begins
+    initial: InitialWeights | None  # where the head begins
     seed: int
     rng: np.random.Generator  # draws the order of the texts
     choices: Mapping[str, Choice]
@@ -85,10 +85,20 @@ def prepare(
     task = task.learn(rows, reader)
 
     training, held_out = rows.split(settings.validation_fraction, rng)
-    initial = None
+    initial, has_trained_head = None, task.head.continues(encoder.heads, encoder.n_labels)
+    if isinstance(task, ClassifyingTexts):
+        # A task that has learned already, as those of folds, may have another head.
+        task = replace(task, reads_mean=False)
+        if not (task.is_multilabel or has_trained_head or encoder.has_decoder):
+            on_mean = replace(task, reads_mean=True)
+            begun = begin_head(on_mean, settings, reader, training, seed)
+            if begun is not None:
+                made["head"] = begun.choice
+                if begun.slope is not None:
+                    task, initial = on_mean, begun
     if task.head.compares_texts(reader):
         pairs = cast(ClassifyingPairs, task)  # No other task has such a head.
-        initial = begin_pairs(pairs, settings, reader, training, seed)
+        initial = begin_head(pairs, settings, reader, training, seed)
         # A task that has learned already, as those of folds, has similarities of other rows.
         pairs = replace(pairs, similarities=initial.similarities if initial else None)
         if initial is not None:
@@ -106,7 +116,7 @@ def prepare(
         valid=held_out if valid is None else valid,
         # Of what is left open the rows with labels decide, whatever else is learned from.
         facts=replace(facts, n_rows=len(training), labels=task.facts(training)),
-        has_trained_head=task.head.continues(encoder.heads, encoder.n_labels),
+        has_trained_head=has_trained_head,
         initial=initial,
         seed=seed,
         rng=rng,
@@ -191,7 +201,7 @@ def choose(prepared: Prepared, kind: str) -> Plan:
         n_positive=training_set.n_positive,
         ratio=sampled.ratio,
         n_steps=len(make_sampler(sampled, settings, reader, prepared.rng)),
-        compares=prepared.initial is not None and prepared.initial.slope is not None,
+        begins_trained=prepared.initial is not None and prepared.initial.slope is not None,
         has_trained_head=prepared.has_trained_head,
     )
     loss, of_loss = _choose_loss(settings, facts, training_set)

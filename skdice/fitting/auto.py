@@ -47,7 +47,7 @@ CONSTANTS = {
     "few_sentences": Constant(250, "sentences with entities from which on epochs fall", STUDY),
     "set_epochs": Constant(13, "epochs of so many sentences with a set loss", STUDY),
     "mean_epochs": Constant(30, "the same with a loss that is a mean over items", STUDY),
-    "pair_epochs": Constant(4, "epochs of pairs, whose head begins trained", RESULTS),
+    "regressed_epochs": Constant(4, "epochs if the head begins as a regression", RESULTS),
     "lr": Constant(1e-4, "learning rate of an encoder of 12 layers of 384 hidden units", RESULTS),
     "width": Constant(384, "hidden units of that encoder; the rate falls with the width", RESULTS),
     "depth": Constant(12, "layers of that encoder; the rate falls with the depth", RESULTS),
@@ -57,7 +57,7 @@ CONSTANTS = {
     "new": Constant(5, "times the rate that new weights learn at", RESULTS),
     "again": Constant(3, "a fit that learned nothing starts again with this part of lr", RESULTS),
     "judged_epochs": Constant(4, "epochs from which on a fit is judged at its end", RESULTS),
-    "least_gain": Constant(2, "log-likelihood that states of pairs add at least", RESULTS),
+    "least_gain": Constant(2, "log-likelihood that states add at least", RESULTS),
     "blind_f1": Constant(0.25, "F1 out of fold up to which the share is the threshold", RESULTS),
     "clear_f1": Constant(0.75, "F1 out of fold from which on half of it is the threshold", RESULTS),
     "enough_positives": Constant(40, "positives that a remembered set has", RESULTS),
@@ -94,7 +94,7 @@ class EpochFacts:
     n_positive: int  # texts with positives
     ratio: float | None  # what is taken for negative_ratio
     n_steps: int  # of the optimiser
-    compares: bool  # whether the comparison of two texts begins as a regression
+    begins_trained: bool  # whether the head begins as a regression
     has_trained_head: bool  # whether the checkpoint brings a head of this task
 
 
@@ -107,12 +107,6 @@ class PairFacts:
     gain: float  # by how much states of the encoder raise the log-likelihood of the labels
     shares: np.ndarray  # of the network, those that were tried
     likelihood: np.ndarray  # of the labels with each of these shares
-
-    @property
-    def is_informed(self) -> bool:
-        """Whether the states of the encoder say something of the pairs before training."""
-        # The two parameters that scale their scores gain one by chance.
-        return not self.n_folds or self.gain >= constant("least_gain")
 
 
 class Choice(NamedTuple):
@@ -282,8 +276,8 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
     twice the sentences have 1.4 times the steps. A loss that is a mean over items, as cross-entropy
     is, learns more slowly and has more of them; ``is_mean`` says whether the loss is one.
     """
-    if facts.compares:
-        epochs = int(constant("pair_epochs"))
+    if facts.begins_trained:
+        epochs = int(constant("regressed_epochs"))
         why = f"{epochs} epochs, because the head starts from a logistic regression."
         return Choice(epochs, why)
     n_steps, n_positive, rows = facts.n_steps, facts.n_positive, facts.rows
@@ -347,8 +341,8 @@ def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
 
     A head that begins trained has little to learn.
     """
-    begins_trained = facts.compares or facts.has_trained_head
-    return is_open and max_epochs >= constant("judged_epochs") and not begins_trained
+    is_trained = facts.begins_trained or facts.has_trained_head
+    return is_open and max_epochs >= constant("judged_epochs") and not is_trained
 
 
 def choose_rates_again(lr: float, head_lr: float, problem: BaseException) -> tuple[Choice, Choice]:
@@ -358,6 +352,28 @@ def choose_rates_again(lr: float, head_lr: float, problem: BaseException) -> tup
     return Choice(lr / constant("again"), why), Choice(head_lr / constant("again"), of_head)
 
 
+def is_informed(n_folds: int, gain: float) -> bool:
+    """Tell whether the states of the encoder say something of the rows before training.
+
+    ``gain`` is by how much a regression on them raises the log-likelihood of the labels, out of
+    ``n_folds`` folds.
+    """
+    # The two parameters that scale their scores gain one by chance.
+    return not n_folds or gain >= constant("least_gain")
+
+
+def choose_head(n_folds: int, gain: float) -> Choice:
+    """Begin with a logistic regression on the states of texts, if these say something."""
+    if not is_informed(n_folds, gain):
+        why = "The encoder tells nothing of the texts before training"
+        return Choice("random", f"{why}, so a regression is no beginning.")
+    if not n_folds:
+        why = "A class is in one training text or group, so no folds can show that it is worse."
+        return Choice("regression", why)
+    why = "A logistic regression on the encoder's mean states predicts training texts that it has"
+    return Choice("regression", f"{why} not seen, in {n_folds} folds, better than a guess.")
+
+
 def choose_similarities(facts: PairFacts) -> Choice:
     """Give similarities of pairs what is best for the training pairs, out of folds."""
     if not facts.n_folds:
@@ -365,7 +381,7 @@ def choose_similarities(facts: PairFacts) -> Choice:
         if facts.has_groups:
             lack, folds = "A class is in too few groups", "folds that keep groups together"
         return Choice(0.0, f"{lack}, so {folds} cannot show how much similarities are worth.")
-    if not facts.is_informed:
+    if not is_informed(facts.n_folds, facts.gain):
         both = "so the network and the similarities count equally"
         return Choice(0.5, f"The encoder tells nothing of the pairs before training, {both}.")
     # The mean over all shares, each weighted by the likelihood of the labels with it.

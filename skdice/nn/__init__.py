@@ -11,6 +11,7 @@ from ._modules import (
     HEAD,
     TRANSFORMER,
     Frames,
+    MeanModule,
     PairModule,
     QueryModule,
     SequenceModule,

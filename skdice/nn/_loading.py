@@ -41,6 +41,8 @@ class Encoder(NamedTuple):
         The classes of transformers that the checkpoint has weights for.
     n_labels : int
         Outputs of its head.
+    has_decoder : bool
+        Whether a decoder reads what it finds, as in T5.
     """
 
     family: str
@@ -50,6 +52,7 @@ class Encoder(NamedTuple):
     n_positions: int | None
     heads: tuple[str, ...] = ()
     n_labels: int = 0
+    has_decoder: bool = False
 
 
 def load_transformer(
@@ -124,6 +127,7 @@ def describe_encoder(model: str, *, sees_case: bool) -> Encoder:
         n_positions=min((n for n in limits if isinstance(n, int) and n > 0), default=None),
         heads=tuple(config.architectures or ()),
         n_labels=len(config.id2label),
+        has_decoder=bool(getattr(config, "is_encoder_decoder", False)),
     )
 
 

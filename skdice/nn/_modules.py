@@ -221,6 +221,28 @@ class SequenceModule(TextModule):
         return logits
 
 
+class MeanModule(SequenceModule):
+    """A transformer with a linear head on the mean state of the window, see :func:`mean_state`."""
+
+    auto_class = "AutoModel"
+    head: nn.Linear
+
+    def _make_head(self, model: str) -> None:
+        self.head = nn.Linear(self.transformer.config.hidden_size, self._n_classes)
+        self._load_saved_head(model)
+
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+        mean = mean_state(output, texts["attention_mask"])
+        logits: Tensor = self.head(self.dropout(mean))[row]
+        return logits
+
+    def features(self, batch: Batch) -> Tensor:
+        """Return the mean state of each row, (n_rows, hidden_size)."""
+        mask = batch.get("attention_mask")
+        output = self._read(self.transformer, batch["input_ids"], mask, batch["token_type_ids"])
+        return mean_state(output, mask)
+
+
 class PairModule(SequenceModule):
     """A transformer that reads two texts together and each by itself; an item is a window.
 
@@ -231,6 +253,7 @@ class PairModule(SequenceModule):
     """
 
     share: Tensor
+    comparison: nn.Linear
 
     def _make_head(self, model: str) -> None:
         if self._frames is None:
@@ -248,7 +271,7 @@ class PairModule(SequenceModule):
             return logits
         if _PREPARED[0] not in texts:
             texts = self._texts(texts["input_ids"], texts["attention_mask"])
-        compared = self.comparison(self.dropout(self.compare(texts))).float() * self.share
+        compared = self.comparison(self.dropout(self.features(texts))).float() * self.share
         logits = (logits * self.share).float() + compared[row]
         return logits
 
@@ -258,7 +281,7 @@ class PairModule(SequenceModule):
             return batch
         return batch | self._texts(batch["input_ids"], batch["attention_mask"])
 
-    def compare(self, prepared: Batch) -> Tensor:
+    def features(self, prepared: Batch) -> Tensor:
         """Return what the two texts of each row have in common, (n_rows, 2 * hidden_size)."""
         u, v = (
             self._mean_state(
@@ -269,7 +292,7 @@ class PairModule(SequenceModule):
         return torch.cat([(u - v).abs(), u * v], dim=1)
 
     def _texts(self, input_ids: Tensor, attention_mask: Tensor) -> Batch:
-        """Return what :meth:`compare` takes; the second text begins after the first separator."""
+        """Return what :meth:`features` takes; the second text begins after the first separator."""
         assert self._frames is not None
         before, between, after = map(len, self._frames.two.special)
         first = attention_mask.argmax(1) + before
@@ -311,15 +334,19 @@ class PairModule(SequenceModule):
         return pieces, mask, torch.where(is_text, frame.text_types[0], 0)
 
     def _mean_state(self, pieces: Tensor, mask: Tensor | None, types: Tensor) -> Tensor:
-        """Return the mean of the states of each row, as long as the root of their number."""
-        output = self._read(self.transformer.base_model, pieces, mask, types)
-        states = output.last_hidden_state.float()
-        if mask is None:
-            mean: Tensor = states.mean(1)
-        else:
-            mean = (states * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
-        normalized: Tensor = nn.functional.normalize(mean, dim=1) * mean.shape[1] ** 0.5
-        return normalized
+        """Return the mean state of each row."""
+        return mean_state(self._read(self.transformer.base_model, pieces, mask, types), mask)
+
+
+def mean_state(output: Any, mask: Tensor | None) -> Tensor:
+    """Return the mean of the states of each row, as long as the root of their number."""
+    states = output.last_hidden_state.float()
+    if mask is None:
+        mean: Tensor = states.mean(1)
+    else:
+        mean = (states * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
+    normalized: Tensor = nn.functional.normalize(mean, dim=1) * mean.shape[1] ** 0.5
+    return normalized
 
 
 class SpanModule(TextModule):

@@ -351,6 +351,8 @@ class ClassifyingTexts(Classifying):
         ),
     )
 
+    reads_mean: bool = False  # whether the head reads the mean state of a text
+
     def read_X(self, X: Any) -> list[tuple[str]]:
         return [(text,) for text in check_texts(X)]
 
@@ -358,6 +360,11 @@ class ClassifyingTexts(Classifying):
         if is_indicator(y):
             return ClassLabels(*check_indicator(y, len(rows)))
         return super().read_y(y, rows)
+
+    @property
+    def head(self) -> HeadSpec:
+        head = super().head
+        return replace(head, kind="mean", suffix=None) if self.reads_mean else head
 
     @property
     def metric_name(self) -> str:

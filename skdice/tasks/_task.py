@@ -76,7 +76,8 @@ class TaskInfo:
 class HeadSpec:
     """What a network needs beside the encoder."""
 
-    kind: Literal["tokens", "sequence", "pair", "spans", "queries"]  # of the modules of networks
+    # Of the modules of networks.
+    kind: Literal["tokens", "sequence", "mean", "pair", "spans", "queries"]
     suffix: str | None  # how the classes of transformers end that have the head
     n_outputs: int  # logits of an item
     classes: list[Any] | None = None  # what the outputs stand for, if they are classes

@@ -48,7 +48,7 @@ EPOCH = {
     "n_positive": 0,
     "ratio": None,
     "n_steps": 1,
-    "compares": False,
+    "begins_trained": False,
     "has_trained_head": False,
 }
 
@@ -375,7 +375,7 @@ def test_rules(parameter, facts, value, why):
             "The aim is 30 epochs of 250 sentences, half of that of four times as many and at "
             "least 200 steps, in 3 to 30 epochs.",
         ),
-        ({"compares": True}, "4 epochs, because the head starts from a logistic regression."),
+        ({"begins_trained": True}, "4 epochs, because the head starts from a logistic regression."),
     ],
 )
 def test_epochs_are_explained(facts, why):

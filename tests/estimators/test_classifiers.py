@@ -274,6 +274,42 @@ class TestComparisonOfPairs:
         assert make_pairs(tiny_bert, max_epochs="auto").fit(X, y).max_epochs_ > 4
 
 
+class TestHeadOfTexts:
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_it_begins_as_a_regression(self, tiny_bert, n_classes):
+        X, y = easy_texts(120, n_classes=n_classes)
+        texts = make_texts(tiny_bert, **STILL).fit(X, y)
+        assert texts.choices_.set_index("parameter").loc["head", "value"] == "regression"
+        assert texts.score(X, y) > 1.3 / n_classes
+
+    def test_a_weight_is_repetition_for_it(self, tiny_bert):
+        X, y = easy_texts(160)
+        weight = np.arange(160) % 3
+        weighted = make_texts(tiny_bert, **STILL).fit(X, y, sample_weight=weight)
+        repeated = make_texts(tiny_bert, **STILL).fit(np.repeat(X, weight), np.repeat(y, weight))
+        heads = [one.net_.module_.head.weight.detach() for one in (weighted, repeated)]
+        np.testing.assert_allclose(*heads, atol=1e-3)
+
+    def test_it_takes_few_epochs_if_the_states_say_something(self, tiny_bert):
+        X, y = easy_texts(60)
+        assert make_texts(tiny_bert, max_epochs="auto").fit(X, y).max_epochs_ == 4
+        y = np.random.default_rng(0).permutation(y)
+        texts = make_texts(tiny_bert, max_epochs="auto").fit(X, y)
+        assert texts.max_epochs_ > 4
+        assert texts.choices_.set_index("parameter").loc["head", "value"] == "random"
+
+    def test_a_class_may_have_one_text(self, tiny_bert):
+        X, y = easy_texts(60)
+        texts = make_texts(tiny_bert, **STILL).fit(X, [*y[:-1], "single"])
+        assert np.isfinite(texts.decision_function(X)).all()
+
+    def test_a_trained_head_is_kept(self, texts, tiny_bert, tmp_path):
+        X, y = easy_texts(64)
+        texts.save_pretrained(tmp_path)
+        again = make_texts(str(tmp_path), **STILL).fit(X, y)
+        np.testing.assert_allclose(again.predict_proba(X), texts.predict_proba(X), atol=1e-5)
+
+
 class TestSimilarities:
     X = tuple((f"item{i} of acme", f"item{i + (i % 3 > 0)} of acme") for i in range(60))
     y = np.array([int(i % 3 == 0) for i in range(60)])

@@ -20,11 +20,19 @@ from ..spies import encoded_rows
 
 FAST = {"max_epochs": 1, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 N_ROWS = 16
+
+
+def two_texts(n, seed=0):
+    """Return two texts again and again, which even a random encoder tells apart."""
+    return ["john", " ".join(["to"] * 8)] * (n // 2), ["person", "place"] * (n // 2)
+
+
 # Estimators, and their rows by number and seed.
 CASES = {
     "tagger": (DiceTokenTagger, easy_corpus),
     "pairs": (DicePairClassifier, easy_pairs),
     "texts": (DiceTextClassifier, functools.partial(easy_texts, n_classes=3)),
+    "two texts": (DiceTextClassifier, two_texts),  # Its head begins as a regression.
     "labels": (DiceTextClassifier, easy_labels),
     "questions": (DiceSpanExtractor, functools.partial(easy_questions, unanswerable=0.3)),
     "queries": (DiceQueryTagger, easy_corpus),

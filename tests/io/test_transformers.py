@@ -102,8 +102,9 @@ def test_question_answering(fitted, family, tmp_path):
         np.testing.assert_allclose(logits[encoded.items[0]], expected, atol=1e-5)
 
 
-def test_query_tagger_has_its_encoder(fitted, tmp_path):
-    estimator, _, _ = fitted("queries")
+@pytest.mark.parametrize("case", ["queries", "two texts"])
+def test_a_head_of_skdice_has_its_encoder(fitted, case, tmp_path):
+    estimator, _, _ = fitted(case)
     estimator.save_pretrained(tmp_path)
     encoder = AutoModel.from_pretrained(tmp_path)
     expected = estimator.net_.module_.transformer.state_dict()
