@@ -448,7 +448,9 @@ class TestLossOutOfFold:
         estimator, X, y = make(case, tiny_models("bert"), loss="cv")
         estimator.fit(X, y)
         assert isinstance(estimator.loss_, CrossEntropyLoss | DiceLoss)
-        metric = {"texts": "accuracy", "labels": "micro F1"}.get(case, "F1")
+        metric = {"texts": "accuracy", "two texts": "accuracy", "labels": "micro F1"}.get(
+            case, "F1"
+        )
         assert f"The mean {metric} of " in why_of(estimator, "loss")
 
     def test_folds_count_as_their_rows_and_those_without_a_class_are_left_out(self, tiny_models):

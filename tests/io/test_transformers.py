@@ -69,6 +69,8 @@ class TestClassifiers:
     @pytest.mark.parametrize("case", ["texts", "labels"])
     def test_texts(self, fitted, family, case, tmp_path):
         estimator, X, _ = fitted(case, family)
+        if estimator.task.head.suffix is None:
+            pytest.skip("the head began as a regression, so it is none of transformers")
         estimator.save_pretrained(tmp_path)
         self.check(estimator, str(tmp_path), X, X)
 
