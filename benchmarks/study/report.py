@@ -1,5 +1,6 @@
 """The tables of the study, made from its finished runs."""
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -7,6 +8,14 @@ from .plan import ENCODERS, PARTS, TUNED
 from .runs import Run
 
 LEVEL = 0.95
+# The parts that choose rules: F1 on dev rows, and optimiser steps in brackets.
+_TITLES = {
+    "length": "Length: loss and epochs, 250 sentences",
+    "sizes": "More sentences: loss and epochs",
+    "teacher": "A teacher that labels other sentences",
+    "continued": "A tagger of CoNLL03 in place of the encoder",
+    "shapes": "Word shapes without a table of token types",
+}
 
 
 def runs_of(done: pd.DataFrame, part: str) -> pd.DataFrame:
@@ -32,7 +41,10 @@ def table_of(done: pd.DataFrame, part: str) -> pd.DataFrame:
     cell = runs["f1"].map("{:.1f}".format) + " (" + runs["n_steps"].astype(str) + ")"
     rows = ["regime", "encoder", "corpus"]
     return (
-        runs.assign(way=way, cell=cell).pivot(index=rows, columns="way", values="cell").fillna("")
+        runs.assign(way=way, cell=cell)
+        .pivot(index=rows, columns="way", values="cell")
+        .fillna("")
+        .reset_index()
     )
 
 
@@ -41,7 +53,7 @@ def differences(done: pd.DataFrame, is_tuned: bool) -> pd.DataFrame:
     runs = runs_of(done, "primary")
     setting = {e: TUNED[e] if is_tuned and e == "MiniLM" else (0.0, 30) for e in ENCODERS}
     is_other = [setting[e] == (lr, n) for e, lr, n in zip(runs.encoder, runs.lr, runs.epochs)]
-    other = runs[(runs["contender"] == "ce") & is_other]
+    other = runs[(runs["contender"] == "ce") & np.array(is_other, dtype=bool)]
     shared = ["encoder", "corpus", "draw"]
     pairs = runs[runs["contender"] == "auto"].merge(other, on=shared, suffixes=("", "_other"))
     return pairs.assign(difference=pairs["f1"] - pairs["f1_other"])
@@ -91,16 +103,11 @@ def cells(done: pd.DataFrame) -> pd.DataFrame:
 
 def report(done: pd.DataFrame) -> str:
     """Return all tables in Markdown."""
-    of_parts = {f"{part}: F1 on dev rows (optimiser steps)": table_of(done, part) for part in PARTS}
-    tables = {
-        **{title: table for title, table in of_parts.items() if not title.startswith("primary")},
-        "New draws": primary(done),
-        "Cells of the new draws: the defaults, and less cross-entropy": cells(done),
-    }
-    texts = [
-        f"### {title}\n\n{table.to_markdown(index=False)}"
-        for title, table in tables.items()
-        if len(table)
-    ]
+    found = [part for part in _TITLES if len(runs_of(done, part))]
+    tables = {_TITLES[part]: table_of(done, part) for part in found}
+    if len(runs_of(done, "primary")):
+        tables["New draws"] = primary(done)
+        tables["Cells of the new draws: the defaults, and less cross-entropy"] = cells(done)
+    texts = [f"### {title}\n\n{table.to_markdown(index=False)}" for title, table in tables.items()]
     hours = done["cpu_seconds"].sum() / 3600
     return "\n\n".join([*texts, f"{len(done)} runs in {hours:.1f} hours of a core."])
