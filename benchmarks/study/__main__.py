@@ -41,7 +41,7 @@ def carry_out(
             # Asked again after every run: what comes next may depend on it.
             left = [run for run in pending(done, parts) if run not in running.values()]
             for run in left[: jobs - len(running)] if time.monotonic() < end else []:
-                future = pool.submit(execute, run, data, encoders, file.with_suffix(".rows"))
+                future = pool.submit(execute, run, data, encoders, file.with_suffix(".models"))
                 running[future] = run
             if not running:
                 return

@@ -105,7 +105,7 @@ def report(done: pd.DataFrame) -> str:
     """Return all tables in Markdown."""
     found = [part for part in _TITLES if len(runs_of(done, part))]
     tables = {_TITLES[part]: table_of(done, part) for part in found}
-    if len(runs_of(done, "primary")):
+    if len(differences(done, is_tuned=False)):
         tables["New draws"] = primary(done)
         tables["Cells of the new draws: the defaults, and less cross-entropy"] = cells(done)
     texts = [f"### {title}\n\n{table.to_markdown(index=False)}" for title, table in tables.items()]

@@ -90,7 +90,7 @@ def read(file: Path) -> pd.DataFrame:
     return pd.DataFrame(columns=[*Run._fields, "device", "f1"])
 
 
-def execute(run: Run, data: Path, encoders: Path, rows: Path) -> dict[str, Any]:
+def execute(run: Run, data: Path, encoders: Path, saved: Path) -> dict[str, Any]:
     """Do a run and return its row.
 
     Returns
@@ -101,15 +101,14 @@ def execute(run: Run, data: Path, encoders: Path, rows: Path) -> dict[str, Any]:
         (``took_loss``, ``took_lr``, ``took_epochs``, ``crf``, ``word_shapes``, ``n_steps``), and
         ``f1`` in percent. Where a ratio makes entities rare, ``f1_as_rare`` is of test rows
         weighted so that they are as rare. Draws that choose settings are scored on dev rows, the
-        others on test rows. What each scored row has (see :func:`count`) is written to the
-        directory ``rows``.
+        others on test rows. Taggers that others learn from are kept in the directory ``saved``.
     """
     torch.set_num_threads(1)
     corpus = CORPORA[run.corpus]
     parts = draw(run.corpus, run.regime, run.draw, data)
     scored = parts.test if run.draw >= FIRST_DRAW else parts.dev
     contender = CONTENDERS[run.contender]
-    saved, model = rows.with_suffix(".models"), encoder_path(run.encoder, encoders)
+    model = encoder_path(run.encoder, encoders)
     if contender.source:
         first = Run(run.encoder, contender.source, "3000", "auto", 0.0, 0, run.draw)
         model = str(_saved_tagger(first, data, encoders, saved))
@@ -140,9 +139,7 @@ def execute(run: Run, data: Path, encoders: Path, rows: Path) -> dict[str, Any]:
         fitted = time.process_time()
     predicted = list(estimator.predict(scored.X))
     counts = count(corpus, scored.y, predicted)
-    rows.mkdir(parents=True, exist_ok=True)
     device = torch.device(estimator.net_.device).type
-    np.savez_compressed(rows / file_name(run, device), counts=counts)
     row = run._asdict() | {
         "commit": _commit(),
         "device": device,
@@ -165,7 +162,7 @@ def execute(run: Run, data: Path, encoders: Path, rows: Path) -> dict[str, Any]:
 
 def _saved_tagger(run: Run, data: Path, encoders: Path, saved: Path) -> Path:
     """Fit the tagger of a run, or find it where it was saved."""
-    directory = saved / file_name(run, "cpu").removesuffix(".npz")
+    directory = saved / "_".join(map(str, run))
     if not directory.exists():
         train = draw(run.corpus, run.regime, run.draw, data).train
         tagger = DiceTokenTagger(
@@ -188,12 +185,6 @@ def _commit() -> str:
     return subprocess.run(
         command, capture_output=True, text=True, check=True, cwd=here
     ).stdout.strip()
-
-
-def file_name(run: Run, device: str) -> str:
-    """Return the name of the file with the counts of a run."""
-    name = "_".join(map(str, run)).replace(" ", "")
-    return f"{name}.npz" if device == "cpu" else f"{name}_{device}.npz"
 
 
 def score(
