@@ -96,8 +96,7 @@ class SampledTrainingSet:
         shifted by the change of the classes' shares instead, and weights of about 1 make up for
         what changes within a class.
         """
-        if self.draw is None:
-            return self
+        assert self.draw is not None
         dataset = self.training_set.dataset
         if loss.separable:
             counts = np.diff(dataset.item_offsets)

@@ -231,11 +231,12 @@ def choose(prepared: Prepared, kind: str) -> Plan:
     if sampled.draw is not None:
         n_drawn = int(sampled.draw.n_drawn.sum())
         shown = f"{shown}, {n_drawn} of {len(sampled.draw.group)} texts in each epoch"
+        sampled = sampled.corrected(task, loss)
     return Plan(
         task=task,
         settings=settings,
         reader=reader,
-        sampled=sampled.corrected(task, loss),
+        sampled=sampled,
         loss=loss,
         schedule=schedule,
         precision=precision,

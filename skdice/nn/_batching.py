@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
+from torch.utils.data import IterableDataset
 
 from ..text import EncodedDataset, Ragged, offsets_from_lengths, ranges
 from ._runtime import ALONE, Ranks
@@ -160,7 +161,7 @@ class Draw:
         return share
 
 
-class StepSampler:
+class StepSampler(IterableDataset[list[Batch]]):
     """Draws the optimiser steps of an epoch, each a list of batches.
 
     A step holds ``step_size`` texts of similar length with all their windows; a text of more

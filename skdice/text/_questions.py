@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._encoding import EncodedDataset
+from ._encoding import EncodedDataset, cut_windows, room_beside
 from ._ragged import Ragged, offsets_from_lengths, ranges
 from ._tokenizer import WordTokenizer, distinct_texts
-from ._windows import cut_windows, room_beside
 
 Span = tuple[int, int]
 

@@ -28,11 +28,6 @@ class Frame:
     def n_special(self) -> int:
         return sum(map(len, self.special))
 
-    @property
-    def n_before(self) -> int:
-        """Number of special tokens before the first text."""
-        return len(self.special[0])
-
     def put_around(self, *texts: Ragged) -> tuple[Ragged, Ragged]:
         """Join the first, the second, ... text of each row with the special tokens.
 
@@ -135,7 +130,7 @@ class WordTokenizer:
         with the text first. Also returned is how many pieces are before each window.
         """
         frame = self.pair_frame
-        n_before = np.full(len(windows), frame.n_before)
+        n_before = np.full(len(windows), len(frame.special[0]))
         if self.pads_left:
             return *frame.put_around(windows, asked), n_before
         n_before += asked.lengths + len(frame.special[1])

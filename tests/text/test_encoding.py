@@ -8,8 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from skdice.text._encoding import SHAPES, encode_rows, encode_words, word_shapes
-from skdice.text._windows import central_window, cut_windows
+from skdice.text._encoding import (
+    SHAPES,
+    central_window,
+    cut_windows,
+    encode_rows,
+    encode_words,
+    word_shapes,
+)
 
 LONG_WORD = "a" * 40  # a piece per letter
 WORDS = ["the", "john", "oslo", "ab", "abab", "babababa", "", LONG_WORD]
@@ -20,7 +26,7 @@ sentences_of_words = st.lists(st.lists(st.sampled_from(WORDS), max_size=25), max
 def body(dataset, window, frame):
     """Return the pieces of a window, after a look at the special tokens around them."""
     ids = dataset.input_ids[window].tolist()
-    n_prefix, n_body = frame.n_before, len(ids) - frame.n_special
+    n_prefix, n_body = len(frame.special[0]), len(ids) - frame.n_special
     prefix, suffix = frame.special
     assert tuple(ids[:n_prefix]) == prefix
     assert tuple(ids[n_prefix + n_body :]) == suffix
@@ -32,7 +38,7 @@ def body(dataset, window, frame):
 
 def check_encoding(dataset, sentences, tokenizer, max_length, stride):
     """Compare a data set with its definition, sentence by sentence."""
-    n_prefix = tokenizer.frame.n_before
+    n_prefix = len(tokenizer.frame.special[0])
     capacity = max_length - tokenizer.frame.n_special
     assert dataset.n_texts == len(sentences)
     assert dataset.n_items == sum(len(sentence) for sentence in sentences)
@@ -160,11 +166,11 @@ def test_pieces_have_the_shape_of_their_word(tokenizer):
     frame, word = tokenizer.frame, 0
     for window in range(len(shaped)):
         types = shaped.token_type_ids[window].tolist()
-        n_body = len(types) - frame.n_special
-        body = types[frame.n_before : frame.n_before + n_body]
-        assert types[: frame.n_before] + types[frame.n_before + n_body :] == [0] * frame.n_special
+        n_before, n_body = len(frame.special[0]), len(types) - frame.n_special
+        body = types[n_before : n_before + n_body]
+        assert types[:n_before] + types[n_before + n_body :] == [0] * frame.n_special
         # Each window is found again by the word that it scores first.
-        start = pieces.offsets[word] - (plain.items[window][0] - frame.n_before)
+        start = pieces.offsets[word] - (plain.items[window][0] - n_before)
         assert body == of_pieces[start : start + n_body].tolist()
         assert plain.input_ids[window].tolist() == shaped.input_ids[window].tolist()
         word += len(plain.items[window])
