@@ -196,7 +196,8 @@ class TextEstimator(SavedEstimator, Generic[T]):
         self._fitted = result.fitted
         if isinstance(result.error, KeyboardInterrupt):
             result.error.add_note(_INTERRUPTED)
-        result.complete()
+        if result.error is not None:
+            raise result.error
         return self
 
     def check_validation(self, validation: Any) -> None:

@@ -202,10 +202,10 @@ class StepSampler(IterableDataset[list[Batch]]):
         self.step_size = step_size
         self.rng = rng
         self.ranks = ranks
-        data = batcher.dataset
-        texts, first = np.unique(data.text, return_index=True)
-        self._windows = Ragged(np.arange(len(data)), np.append(first, len(data)))
-        length = np.add.reduceat(batcher.lengths, first) if len(data) else first
+        n_windows = len(batcher.lengths)
+        texts, first = np.unique(batcher.dataset.text, return_index=True)
+        self._windows = Ragged(np.arange(n_windows), np.append(first, n_windows))
+        length = np.add.reduceat(batcher.lengths, first) if n_windows else first
         # A text that is longer than a step is a step, and counts as one.
         self._size = np.clip(self._windows.lengths // windows_per_text, 1, step_size)
         self._place = _places_by_length(length)

@@ -350,7 +350,8 @@ class TextNet(NeuralNet):
         windows = np.arange(len(batcher.lengths))[self.ranks_.index :: self.ranks_.count]
         device = "cpu" if network is not None else str(self.device)
         # They are copied from a GPU once: each copy waits for it.
-        logits = torch.zeros((batcher.dataset.n_items, self.module_.n_outputs), device=device)
+        n_items = int(batcher.dataset.item_offsets[-1])
+        logits = torch.zeros((n_items, self.module_.n_outputs), device=device)
         is_on_gpu = torch.device(device).type == "cuda"
         batcher = replace(batcher, device=device)
         bar = tqdm(

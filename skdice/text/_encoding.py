@@ -54,11 +54,6 @@ class EncodedDataset:
         return len(self.item_offsets) - 1
 
     @property
-    def n_items(self) -> int:
-        """Number of items of all texts."""
-        return int(self.item_offsets[-1])
-
-    @property
     def text_weight(self) -> np.ndarray:
         """The weight of each text, float64; 1 where none is given."""
         return np.ones(self.n_texts) if self.weight is None else self.weight.astype(np.float64)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from .._pretrained import loading
 from ._ragged import Ragged, offsets_from_lengths
@@ -94,7 +95,7 @@ class WordTokenizer:
 
     def encode_texts(self, texts: Sequence[str], of_empty: Sequence[int] = ()) -> Ragged:
         """Return the piece ids of each text, those ``of_empty`` for one without pieces."""
-        distinct, order = distinct_texts(texts)
+        order, distinct = pd.factorize(np.array(texts, dtype=object))
         encodings = self._backend.encode_batch(
             [_without_surrogates(text) for text in distinct], add_special_tokens=False
         )
@@ -160,13 +161,6 @@ class WordTokenizer:
             tuple(tuple(token_type for _, token_type in group) for group in special),
             tuple(text_types),
         )
-
-
-def distinct_texts(texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """Return the distinct texts in order, and the index of each text in them."""
-    index: dict[str, int] = {}
-    order = np.fromiter((index.setdefault(text, len(index)) for text in texts), np.int64)
-    return list(index), order
 
 
 def _without_spaces(text: str, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

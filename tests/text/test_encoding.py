@@ -41,10 +41,10 @@ def check_encoding(dataset, sentences, tokenizer, max_length, stride):
     n_prefix = len(tokenizer.frame.special[0])
     capacity = max_length - tokenizer.frame.n_special
     assert dataset.n_texts == len(sentences)
-    assert dataset.n_items == sum(len(sentence) for sentence in sentences)
+    assert dataset.item_offsets[-1] == sum(len(sentence) for sentence in sentences)
     assert np.diff(dataset.item_offsets).tolist() == [len(sentence) for sentence in sentences]
     assert len(dataset) == len(dataset.input_ids) == len(dataset.items)
-    assert dataset.items.lengths.sum() == dataset.n_items
+    assert dataset.items.lengths.sum() == dataset.item_offsets[-1]
 
     window = 0
     for text, sentence in enumerate(sentences):
@@ -128,7 +128,7 @@ def test_taken_texts_are_those_encoded_alone(bert, rows):
         weight=weight[rows],
     )
     taken = whole.take(np.array(rows, dtype=np.int64))
-    assert taken.n_items == alone.n_items
+    assert taken.item_offsets[-1] == alone.item_offsets[-1]
     for name in ("input_ids", "token_type_ids", "items"):
         np.testing.assert_array_equal(getattr(taken, name).values, getattr(alone, name).values)
         np.testing.assert_array_equal(getattr(taken, name).offsets, getattr(alone, name).offsets)
@@ -174,7 +174,7 @@ def test_pieces_have_the_shape_of_their_word(tokenizer):
         assert body == of_pieces[start : start + n_body].tolist()
         assert plain.input_ids[window].tolist() == shaped.input_ids[window].tolist()
         word += len(plain.items[window])
-    assert word == plain.n_items == 22
+    assert word == plain.item_offsets[-1] == 22
 
 
 @pytest.mark.parametrize("words", [["in", "oslo", "7"], ["7", "."], ["東京"]])
