@@ -200,7 +200,7 @@ def test_longest_text(models, name):
         ids = torch.full((1, limit), 20)
         module = load(model).eval()
         with torch.no_grad():
-            scores = module(ids, torch.ones_like(ids), ids * 0, ids[0] * 0, torch.arange(limit))
+            scores = module(ids, ids * 0, ids[0] * 0, torch.arange(limit), torch.ones_like(ids))
         assert scores.isfinite().all()
 
 

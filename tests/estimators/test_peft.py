@@ -72,7 +72,7 @@ def scores_of(net):
     """Return the logits of a net for a text of a few pieces."""
     ids = torch.tensor([[2, 20, 30, 40, 50, 3]])
     with torch.no_grad():
-        return net.module_.eval()(ids, ids * 0 + 1, ids * 0, ids[0] * 0, torch.arange(6)).numpy()
+        return net.module_.eval()(ids, ids * 0, ids[0] * 0, torch.arange(6), ids * 0 + 1).numpy()
 
 
 @pytest.mark.parametrize("case", CASES)
