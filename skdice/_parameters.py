@@ -11,18 +11,20 @@ docstring of the class. The words of the errors are scikit-learn's.
 import inspect
 import math
 import numbers
+import random
 import re
 import textwrap
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import partial
-from typing import Any, TypeVar, dataclass_transform, get_args, get_type_hints
+from typing import Any, TypeAlias, TypeVar, dataclass_transform, get_args, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 T = TypeVar("T")
 Check = Callable[[str, str, Any], None]
+RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 # These parameters of scikit-learn's estimators change how a fit runs, not what it learns.
 _NEVER_COUNT = frozenset({"verbose", "n_jobs"})
 
@@ -67,9 +69,10 @@ def option(doc: str = "", **more: Any) -> Parameter:
     return Parameter("", doc, **more)
 
 
-def flag(doc: str) -> Parameter:
-    """Return a parameter that is True or False."""
-    return Parameter("bool", doc, check_bool)
+def flag(doc: str, words: tuple[str, ...] = ()) -> Parameter:
+    """Return a parameter that is True, False or a word."""
+    kinds = ["bool", *(f'"{word}"' for word in words)]
+    return Parameter(_in_words(kinds), doc, partial(check_bool, words=words))
 
 
 _KNOWN: dict[Any, dict[str, Parameter]] = {}  # Not functools.cache, which torch.compile refuses.
@@ -217,8 +220,33 @@ def check_option(owner: str, name: str, value: Any, options: Collection[Any]) ->
         raise not_allowed(owner, name, allowed, value)
 
 
-def check_bool(owner: str, name: str, value: Any) -> None:
-    """Raise a ValueError unless ``value`` is True or False."""
+def check_bool(owner: str, name: str, value: Any, words: Collection[str] = ()) -> None:
+    """Raise a ValueError unless ``value`` is True, False or a word."""
     # A grid over an array passes NumPy's bools.
     if not isinstance(value, np.bool_):
-        check_option(owner, name, value, (True, False))
+        check_option(owner, name, value, (True, False, *words))
+
+
+def check_random_state(owner: str, name: str, value: Any) -> None:
+    """Raise a ValueError unless random numbers can be drawn from ``value``."""
+    is_int = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    is_generator = isinstance(value, np.random.RandomState | np.random.Generator)
+    if value is not None and not is_generator and not (is_int and value >= 0):
+        allowed = "an int >= 0, a numpy RandomState, a numpy Generator or None"
+        raise not_allowed(owner, name, allowed, value)
+
+
+def make_rng(random_state: RandomState, owner: str) -> random.Random:
+    """Return a private generator; one given by the user is advanced, as scikit-learn does.
+
+    A `random_state` of another kind or a negative int is a ValueError, which calls the function
+    `owner`.
+    """
+    check_random_state(owner, "random_state", random_state)
+    if random_state is None:
+        return random.Random()
+    if isinstance(random_state, np.random.RandomState):
+        return random.Random(int(random_state.randint(2**31 - 1)))
+    if isinstance(random_state, np.random.Generator):
+        return random.Random(int(random_state.integers(2**63 - 1)))
+    return random.Random(int(random_state))

@@ -4,7 +4,7 @@ import pytest
 
 from .walk import count, walks_of_a_tagger
 
-MOST = {"fit": (33, 246), "predict": (15, 62)}
+MOST = {"fit": (30, 220), "predict": (14, 55)}
 
 
 @pytest.fixture(scope="module")

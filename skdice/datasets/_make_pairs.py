@@ -5,8 +5,7 @@ import random
 import numpy as np
 import numpy.typing as npt
 
-from .._parameters import check_number
-from .._random_state import RandomState, make_rng
+from .._parameters import RandomState, check_number, make_rng
 from ._facts import RELATIONS, Fact, Names, draw_fact, list_names
 
 

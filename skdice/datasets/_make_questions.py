@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._parameters import check_number
-from .._random_state import RandomState, make_rng
+from .._parameters import RandomState, check_number, make_rng
 from .._typing import SquadAnswer
 from ._facts import RELATIONS, Fact, Names, draw_fact, list_names
 from ._squad import make_question_table

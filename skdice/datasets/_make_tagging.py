@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._inputs import Span
-from .._parameters import check_bool, check_number
-from .._random_state import RandomState, make_rng
+from .._parameters import RandomState, check_bool, check_number, make_rng
 from ..text import write_tags
 from ._language import PEOPLE, PRONOUNS, EntityType, make_language
 

@@ -13,13 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from .._inputs import check_rows, check_sample_weight, describe, list_some
 from .._parameters import check_option
-from ..fitting import (
-    check_settings,
-    fit,
-    logits_of,
-    out_of_fold_scores,
-    settings_of,
-)
+from ..fitting import fit, logits_of, out_of_fold_scores, settings_of
 from ..io import Fitted
 from ..losses import Loss
 from ..nn import RUNTIMES, TextNet, check_callbacks, resolve_device
@@ -82,6 +76,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
     """
 
     _texts: ClassVar[dict[str, str]] = {"attributes": FITTED_ATTRIBUTES, "containers": CONTAINERS}
+    _tuned: ClassVar[str | None] = None  # what "auto" tunes on rows to validate on
 
     net_ = FittedAttribute[TextNet]("net")
     loss_ = FittedAttribute[Loss]("loss")
@@ -118,10 +113,6 @@ class TextEstimator(SavedEstimator, Generic[T]):
             return self._asked()
         task = cast(T, self._fitted.task)
         return replace(task, **{name: getattr(self, name) for name in task.info.adjustable})
-
-    def check_parameters(self) -> None:
-        """Raise a ValueError unless all parameters are allowed, also together."""
-        check_settings(self)
 
     def _feature_names(self, X: Any) -> np.ndarray | None:
         """Return the names of the columns of X, if it is a table with names."""
@@ -205,7 +196,8 @@ class TextEstimator(SavedEstimator, Generic[T]):
         self._fitted = result.fitted
         if isinstance(result.error, KeyboardInterrupt):
             result.error.add_note(_INTERRUPTED)
-        result.complete()
+        if result.error is not None:
+            raise result.error
         return self
 
     def check_validation(self, validation: Any) -> None:
@@ -216,17 +208,15 @@ class TextEstimator(SavedEstimator, Generic[T]):
                 f"Got validation_fraction={self.validation_fraction!r}."
             )
         validates = validation is not None or self.validation_fraction is not None
-        needs = self._needs_validation()
+        needs = None if self.patience is None else f"patience={self.patience!r}"
+        if self._tuned is not None and getattr(self, self._tuned) == "auto":
+            needs = f"{self._tuned}='auto'"
         if needs and not validates:
             raise ValueError(
                 f"{needs} needs rows to validate on: validation_fraction (a float in (0, 1)), or "
                 f"validation=(X, y) in fit. Got validation_fraction=None."
             )
         check_callbacks(self.callbacks, validates)
-
-    def _needs_validation(self) -> str | None:
-        """Return the parameter that needs rows to validate on, as it is set."""
-        return None if self.patience is None else f"patience={self.patience!r}"
 
     def _check_feature_names(self, X: Any) -> None:
         """Raise a ValueError unless a table has the columns of the fit, in that order."""

@@ -1,18 +1,11 @@
 """Token tagging: part-of-speech tags and named entities."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from .._inputs import check_token_lists, object_array
-from .._parameters import (
-    Parameter,
-    check_option,
-    not_allowed,
-    number,
-    option,
-    parametrised,
-)
+from .._parameters import flag, not_allowed, number, option, parametrised
 from .._typing import ObjectArray, TokenLists
 from ..tasks import Tagging
 from ._base import FittedAttribute
@@ -45,11 +38,6 @@ validation part. "cv" tunes it on the training rows: five more models are fitted
 the fifth of the rows that it was not trained on. No row is held out, and a fit takes about five
 times as long.
 """
-
-
-def _check_bool_or_auto(owner: str, name: str, value: Any) -> None:
-    if not isinstance(value, np.bool_):
-        check_option(owner, name, value, (True, False, "auto"))
 
 
 @parametrised
@@ -103,16 +91,14 @@ class DiceTokenTagger(WordTagger[Tagging]):
 
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
     decode: Annotated[Literal["constrained", "argmax"], option(_DECODE)] = "constrained"
-    crf: Annotated[
-        bool | Literal["auto"], Parameter('bool or "auto"', _CRF, _check_bool_or_auto)
-    ] = "auto"
-    word_shapes: Annotated[
-        bool | Literal["auto"], Parameter('bool or "auto"', _WORD_SHAPES, _check_bool_or_auto)
-    ] = "auto"
+    crf: Annotated[bool | Literal["auto"], flag(_CRF, words=("auto",))] = "auto"
+    word_shapes: Annotated[bool | Literal["auto"], flag(_WORD_SHAPES, words=("auto",))] = "auto"
     background_bias: Annotated[
         float | Literal["auto", "cv"],
         number(_BIAS, closed="neither", words=("auto", "cv")),
     ] = 0.0
+
+    _tuned: ClassVar[str | None] = "background_bias"
 
     classes_ = FittedAttribute[np.ndarray]("task.classes")
     stride_ = FittedAttribute[int]("task.stride")
@@ -156,10 +142,6 @@ class DiceTokenTagger(WordTagger[Tagging]):
         dataset = task.encode(check_token_lists(X), self.fitted.reader)
         found = task.decoder.probabilities(self.logits(dataset), dataset.item_offsets)
         return object_array(found)
-
-    def _needs_validation(self) -> str | None:
-        tunes = self.background_bias == "auto"
-        return "background_bias='auto'" if tunes else super()._needs_validation()
 
     def check_parameters(self) -> None:
         super().check_parameters()

@@ -3,5 +3,5 @@
 from ._fit import FitResult, fit, in_columns, out_of_fold_scores
 from ._network import MODULES, SampledTrainingSet, Schedule, logits_of, make_net, sample
 from ._plan import open_rates
-from ._settings import Settings, check_settings, settings_of
+from ._settings import Settings, settings_of
 from .auto import CONSTANTS, TASK_RULES, Choice, Constant, EpochFacts, RowFacts

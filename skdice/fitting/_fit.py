@@ -89,7 +89,7 @@ def fit(
         feature_names=feature_names,
         interrupted=error is not None,
     )
-    if error is not None:
+    if error is not None or not plan.task.is_tuned:
         return FitResult(fitted=fitted, error=error)
     return decide(fitted, plan, rows, given=valid, unlabeled=unlabeled)
 
@@ -107,19 +107,19 @@ def train(prepared: Prepared, plan: Plan) -> tuple[Plan, list[TextNet], BaseExce
 def decide(
     fitted: Fitted, plan: Plan, rows: Rows, *, given: Rows | None, unlabeled: Rows | None
 ) -> FitResult:
-    """Tune the decision, if that was asked for.
+    """Tune the decision.
 
     ``rows`` are all rows with labels, ``given`` those that were given to validate on.
     """
     try:
         tuned, where = fitted.task, ""
-        if tuned.tuning == "cv" and tuned.is_tuned:
+        if tuned.tuning == "cv":
             scores = out_of_fold_scores(
                 tuned, plan.settings, rows, valid=given, unlabeled=unlabeled
             )
             tuned = tuned.tune(rows, scores)
             where = "the training rows, as fits without them predict them"
-        elif tuned.is_tuned and len(plan.valid):
+        elif len(plan.valid):
             valid, logits = plan.valid, _logits_of(fitted, plan.settings)
             scores = tuned.scores(valid.X, fitted.reader, logits)
             tuned, where = tuned.tune(valid, scores), f"the {len(valid):,} rows that are held out"

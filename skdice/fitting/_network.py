@@ -96,8 +96,7 @@ class SampledTrainingSet:
         shifted by the change of the classes' shares instead, and weights of about 1 make up for
         what changes within a class.
         """
-        if self.draw is None:
-            return self
+        assert self.draw is not None
         dataset = self.training_set.dataset
         if loss.separable:
             counts = np.diff(dataset.item_offsets)
@@ -365,7 +364,7 @@ def logits_of(
     """Return a network as a task sees it: a function from encoded texts to logits."""
 
     def logits(dataset: EncodedDataset) -> np.ndarray:
-        if dataset.n_items == 0:
+        if not dataset.item_offsets[-1]:
             return np.empty((0, net.module_.n_outputs), dtype=np.float32)
         network, head = None, task.head
         n_windows = settings.batch_size * head.windows_per_text

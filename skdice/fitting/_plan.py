@@ -187,7 +187,7 @@ def choose(prepared: Prepared, kind: str) -> Plan:
     task, settings, reader = prepared.task, prepared.settings, prepared.reader
     choices = dict(prepared.choices)
     training_set = task.training_set(prepared.rows, reader, settings.negative_ratio is not None)
-    if not training_set.dataset.n_items:
+    if not training_set.dataset.item_offsets[-1]:
         raise ValueError("Found no word to train on: the training sentences have no words.")
     ratio = settings.negative_ratio
     if isinstance(ratio, str):
@@ -231,11 +231,12 @@ def choose(prepared: Prepared, kind: str) -> Plan:
     if sampled.draw is not None:
         n_drawn = int(sampled.draw.n_drawn.sum())
         shown = f"{shown}, {n_drawn} of {len(sampled.draw.group)} texts in each epoch"
+        sampled = sampled.corrected(task, loss)
     return Plan(
         task=task,
         settings=settings,
         reader=reader,
-        sampled=sampled.corrected(task, loss),
+        sampled=sampled,
         loss=loss,
         schedule=schedule,
         precision=precision,

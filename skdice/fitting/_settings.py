@@ -11,15 +11,16 @@ from sklearn.base import clone
 from .._inputs import list_some
 from .._parameters import (
     Parameter,
+    RandomState,
     check_number,
     check_option,
     check_parameters,
+    check_random_state,
     not_allowed,
     number,
     option,
     parameters_of,
 )
-from .._random_state import RandomState, make_rng
 from ..losses import LOSS_NAMES, LOSS_PARAMETERS, Loss, LossName, check_named, loss_parameters
 from ..nn import Runtime, check_peft_config, digests_of_trainers
 
@@ -43,11 +44,6 @@ def _check_class_weight(owner: str, name: str, value: Any) -> None:
 def _check_warmup(owner: str, name: str, value: Any) -> None:
     is_count = isinstance(value, int | np.integer)
     check_number(owner, name, value, low=0, high=np.inf if is_count else 1, integer=is_count)
-
-
-def _check_random_state(owner: str, name: str, value: Any) -> None:
-    if not isinstance(value, np.random.RandomState | np.random.Generator):
-        make_rng(value, owner)
 
 
 @dataclass(eq=False, repr=False)
@@ -212,7 +208,7 @@ class Settings:
         float | None, number(low=0, high=1, closed="neither", optional=True)
     ] = None
     random_state: Annotated[
-        RandomState, Parameter("int, RandomState or Generator", check=_check_random_state)
+        RandomState, Parameter("int, RandomState or Generator", check=check_random_state)
     ] = None
     verbose: Annotated[int, Parameter("int", counts="never", on_card=False)] = 1
 
@@ -256,42 +252,43 @@ class Settings:
         Parameter("str or PathLike", check=_check_path, counts="never", on_card=False, rare=True),
     ] = None
 
-
-def check_settings(settings: Settings) -> None:
-    """Raise a ValueError unless all parameters of an estimator are allowed, also together."""
-    check_parameters(settings)
-    if settings.checkpoint_dir is not None and settings.random_state is None:
-        raise ValueError(
-            f"checkpoint_dir={os.fspath(settings.checkpoint_dir)!r} needs a random_state, best an "
-            f"int: with None every fit has other random numbers, and none can resume."
-        )
-    if settings.peft_config is not None and settings.n_frozen_layers is not None:
-        raise ValueError(
-            f"n_frozen_layers must be None with peft_config, which freezes the whole encoder. "
-            f"Got {settings.n_frozen_layers!r}."
-        )
-    loss, given = settings.loss, loss_values(settings)
-    if isinstance(loss, Loss):
-        _check_loss_object(settings, loss, [*given])
-        return
-    usable = loss_parameters(loss)
-    for name, value in given.items():
-        if name not in usable:
-            takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
-            first = ""
-            if loss in ("auto", "cv"):
-                first = f"Set loss={takers[0]!r}, or another one that has {name}. "
+    def check_parameters(self) -> None:
+        """Raise a ValueError unless all parameters are allowed, also together."""
+        check_parameters(self)
+        if self.checkpoint_dir is not None and self.random_state is None:
             raise ValueError(
-                f"{first}{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
-                f"{list_some(takers)}. To search over several losses, give each its own grid: "
-                f"[{{'loss': [{loss!r}]}}, {{'loss': [{takers[0]!r}], {name!r}: [{value!r}]}}]."
+                f"checkpoint_dir={os.fspath(self.checkpoint_dir)!r} needs a random_state, best an "
+                f"int: with None every fit has other random numbers, and none can resume."
             )
-    check_named(loss, type(settings).__name__, given)
-    if settings.K is not None and settings.class_weight not in (None, "log"):
-        raise ValueError(
-            f"K={settings.K!r} means class_weight='log'; got "
-            f"class_weight={settings.class_weight!r}. Drop one."
-        )
+        if self.peft_config is not None and self.n_frozen_layers is not None:
+            raise ValueError(
+                f"n_frozen_layers must be None with peft_config, which freezes the whole encoder. "
+                f"Got {self.n_frozen_layers!r}."
+            )
+        loss, given = self.loss, loss_values(self)
+        if isinstance(loss, Loss):
+            _check_loss_object(self, loss, [*given])
+            return
+        usable = loss_parameters(loss)
+        for name, value in given.items():
+            if name not in usable:
+                takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
+                first = ""
+                if loss in ("auto", "cv"):
+                    first = f"Set loss={takers[0]!r}, or another one that has {name}. "
+                raise ValueError(
+                    f"{first}{name}={value!r} cannot be used with loss={loss!r}; it is a parameter "
+                    f"of {list_some(takers)}. To search over several losses, give each its own "
+                    f"grid: [{{'loss': [{loss!r}]}}, {{'loss': [{takers[0]!r}], {name!r}: "
+                    f"[{value!r}]}}]."
+                )
+        for name, value in given.items():
+            check_named(loss, type(self).__name__, name, value)
+        if self.K is not None and self.class_weight not in (None, "log"):
+            raise ValueError(
+                f"K={self.K!r} means class_weight='log'; got "
+                f"class_weight={self.class_weight!r}. Drop one."
+            )
 
 
 def settings_of(instance: Settings) -> Settings:

@@ -255,15 +255,16 @@ class Loss(BaseEstimator, nn.Module):
         if not all_valid:
             target = target.masked_fill(~valid, 0)
             logits = logits.masked_fill(~valid if has_columns else ~valid.unsqueeze(1), 0.0)
-        sample_weight = self._sample_weight(logits, valid, sample_weight)
+        if sample_weight is None:
+            sample_weight = valid.to(logits.dtype)
+        else:
+            sample_weight = self._sample_weight(logits, valid, sample_weight)
         weight = sample_weight
         if self.class_weight is not None:
             weight = weight * self._gold_weight(logits, target)
         return Items(logits, target, weight, sample_weight)
 
-    def _sample_weight(self, logits: Tensor, valid: Tensor, sample_weight: Tensor | None) -> Tensor:
-        if sample_weight is None:
-            return valid.to(logits.dtype)
+    def _sample_weight(self, logits: Tensor, valid: Tensor, sample_weight: Tensor) -> Tensor:
         if sample_weight.shape not in (valid.shape, valid.shape[:1]):
             raise ValueError(
                 f"sample_weight must have shape ({len(logits)},), one weight per item; got "

@@ -1,6 +1,5 @@
 """The losses and presets by name."""
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import torch
@@ -77,13 +76,11 @@ def loss_parameters(name: str) -> tuple[str, ...]:
     return tuple(taken for taken in LOSS_PARAMETERS if taken in known and taken not in left_out)
 
 
-def check_named(name: str, owner: str, given: Mapping[str, Any]) -> None:
-    """Raise a ValueError unless the named loss takes such values; they are parameters of owner."""
-    known = parameters_of(_CLASSES[name]) if given else {}
-    for parameter, value in given.items():
-        check = known[parameter].check
-        if check is not None:
-            check(owner, parameter, value)
+def check_named(loss: str, owner: str, name: str, value: Any) -> None:
+    """Raise a ValueError unless the named loss takes a value of a parameter, which owner has."""
+    check = parameters_of(_CLASSES[loss])[name].check
+    if check is not None:
+        check(owner, name, value)
 
 
 def check_loss_classes(loss: Any, n_classes: int, *, is_multilabel: bool = False) -> None:

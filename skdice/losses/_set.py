@@ -1,6 +1,7 @@
 """What dice, Tversky and DSC share: a ratio of two sums over a set of items."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 import torch
@@ -258,6 +259,7 @@ def _mined(items: Items, keep: Tensor, ratio: float, average: str) -> Tensor:
     return (positive + hard).to(items.weight.dtype)
 
 
+@dataclass(eq=False, repr=False)
 class SumsMemory:
     """Computes a set loss from the sums of several optimiser steps.
 
@@ -300,10 +302,9 @@ class SumsMemory:
     tensor(0.2176)
     """
 
-    def __init__(self, n_steps: float) -> None:
-        self.n_steps = n_steps
-        self.count = 0
-        self.mean: Tensor | None = None
+    n_steps: float
+    count: int = field(default=0, init=False)
+    mean: Tensor | None = field(default=None, init=False)
 
     def __call__(self, sums: Tensor, share: Tensor | None = None) -> Tensor:
         """Remember the sums of a whole step; return u, through which the gradient goes to them.

@@ -1,6 +1,13 @@
 """Scores for sequence tagging (whole entities, single tags) and for question answering."""
 
-from ._entities import EntitySpan, check_tag_row, check_tag_sequences, get_entities
+from ._entities import (
+    EntitySpan,
+    check_tag_row,
+    check_tag_sequences,
+    find_entities,
+    get_entities,
+    parse_tag,
+)
 from ._row_counts import RowCounts, bootstrap_interval, count_rows
 from ._schemes import ANY_ROLES, SPELLINGS
 from ._scores import (

@@ -85,7 +85,7 @@ def get_entities(
     >>> get_entities(["B-PER", "I-PER", "O", "I-LOC"], mode="strict", scheme="IOB2")
     [EntitySpan(start=0, end=2, label='PER')]
     """
-    return find_entities(check_tag_row(tags, "tags"), check_scheme(mode, scheme), "tags")
+    return find_entities(check_tag_row(tags, "tags"), check_scheme(mode, scheme))
 
 
 def check_tag_row(tags: object, name: str) -> list[str]:
@@ -144,7 +144,9 @@ def check_scheme(mode: str | None, scheme: str | None) -> str | None:
     return scheme
 
 
-def find_entities(tags: list[str], scheme: str | None, name: str) -> list[EntitySpan]:
+def find_entities(
+    tags: list[str], scheme: str | None = None, name: str = "tags"
+) -> list[EntitySpan]:
     """Read the entities off checked tags; `name` is what errors call the sentence."""
     runs = _find_runs(tags, scheme, name)
     if scheme == "IOB1":
@@ -161,14 +163,13 @@ def _find_runs(tags: list[str], scheme: str | None, name: str) -> list[_Run]:
     start, label, first_role, last_role = 0, "", "O", "O"
     # The last run is closed by an outside word past the end.
     for position, tag in enumerate(chain(tags, ("O",))):
-        parsed = _parse_tag(tag, scheme)
-        if parsed is None:
+        role, tag_label = parse_tag(tag, scheme)
+        if not role:
             prefixes = ", ".join(f"'{prefix}-'" for prefix in ROLES[str(scheme)])
             raise ValueError(
                 f"{name}: tag {position} is {tag!r}, but the tags of {scheme} are 'O' and those "
                 f"that start with {prefixes}."
             )
-        role, tag_label = parsed
         if role in "IE" and last_role in "BI" and tag_label == label:
             last_role = role
             continue
@@ -200,8 +201,8 @@ def _iob1_entities(runs: list[_Run]) -> Iterator[EntitySpan]:
 
 
 @lru_cache(maxsize=4096)
-def _parse_tag(tag: str, scheme: str | None) -> tuple[str, str] | None:
-    """Return role and type of a tag, or None if it does not belong to the strict scheme."""
+def parse_tag(tag: str, scheme: str | None = None) -> tuple[str, str]:
+    """Return the role (B, I, E, S or O) and type of a tag; no role if a strict scheme lacks it."""
     prefix, hyphen, label = tag[0], tag[1:2], tag[2:]
     if hyphen in ("", "-"):
         if prefix == "O":
@@ -210,5 +211,5 @@ def _parse_tag(tag: str, scheme: str | None) -> tuple[str, str] | None:
         if role is not None:
             return role, label or "_"
     if scheme is not None:
-        return None
+        return "", ""
     return ("O", "") if tag == "." else ("I", str(tag))

@@ -29,9 +29,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._digest import digest
-from .._parameters import not_allowed
+from .._parameters import make_rng, not_allowed
 from .._pipeline import with_parameters
-from .._random_state import make_rng
 from ._space import Space, draw_parameters
 
 # Complete trials before the first one is stopped.

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
+from torch.utils.data import IterableDataset
 
 from ..text import EncodedDataset, Ragged, offsets_from_lengths, ranges
 from ._runtime import ALONE, Ranks
@@ -160,7 +161,7 @@ class Draw:
         return share
 
 
-class StepSampler:
+class StepSampler(IterableDataset[list[Batch]]):
     """Draws the optimiser steps of an epoch, each a list of batches.
 
     A step holds ``step_size`` texts of similar length with all their windows; a text of more
@@ -201,10 +202,10 @@ class StepSampler:
         self.step_size = step_size
         self.rng = rng
         self.ranks = ranks
-        data = batcher.dataset
-        texts, first = np.unique(data.text, return_index=True)
-        self._windows = Ragged(np.arange(len(data)), np.append(first, len(data)))
-        length = np.add.reduceat(batcher.lengths, first) if len(data) else first
+        n_windows = len(batcher.lengths)
+        texts, first = np.unique(batcher.dataset.text, return_index=True)
+        self._windows = Ragged(np.arange(n_windows), np.append(first, n_windows))
+        length = np.add.reduceat(batcher.lengths, first) if n_windows else first
         # A text that is longer than a step is a step, and counts as one.
         self._size = np.clip(self._windows.lengths // windows_per_text, 1, step_size)
         self._place = _places_by_length(length)

@@ -27,8 +27,6 @@ _UNTOLD = 0.3
 TRANSFORMER = "transformer."
 # What a pair classifier reads besides the pair, each text alone.
 _TEXTS, _OF_TEXT = ("first", "second"), ("ids", "mask", "types")
-_PREPARED = tuple(f"{text}_{what}" for text in _TEXTS for what in _OF_TEXT)
-_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "row", "column")
 
 
 class Frames(NamedTuple):
@@ -102,26 +100,26 @@ class TextModule(nn.Module):
     def forward(
         self,
         input_ids: Tensor,
-        attention_mask: Tensor | None,
         token_type_ids: Tensor,
         row: Tensor,
         column: Tensor,
-        **prepared: Tensor,
+        attention_mask: Tensor | None = None,
+        **others: Tensor,
     ) -> Tensor:
-        """Return float32 logits of shape (n_items, n_outputs).
+        """Return float32 logits of shape (n_items, n_outputs) of a batch.
 
-        Without a mask, nothing is padded. ``prepared`` is what :meth:`prepare` has added.
+        Without a mask, nothing is padded. Of the ``others``, what :meth:`prepare` adds is used.
         """
         types = token_type_ids
         if self._has_own_types and self.training:
             types = types * (torch.rand(len(types), 1, device=types.device) >= _UNTOLD)
         output = self._read(self.transformer, input_ids, attention_mask, types)
-        texts = {"input_ids": input_ids, "attention_mask": attention_mask, **prepared}
+        texts = {"input_ids": input_ids, "attention_mask": attention_mask, **others}
         logits = self._item_logits(output, row, column, texts).float()
         if not self.members:
             return logits
-        args = (input_ids, attention_mask, token_type_ids, row, column)
-        return self._mean([logits, *(member(*args, **prepared) for member in self.members)])
+        args = (input_ids, token_type_ids, row, column, attention_mask)
+        return self._mean([logits, *(member(*args, **others) for member in self.members)])
 
     def _read(
         self, network: Any, input_ids: Tensor, attention_mask: Tensor | None, types: Tensor
@@ -195,12 +193,6 @@ class TextModule(nn.Module):
         return embeddings
 
 
-def module_inputs(batch: Batch) -> dict[str, Tensor | None]:
-    """Return what a module takes of a batch; a mask that is not there is None."""
-    prepared = {name: batch[name] for name in _PREPARED if name in batch}
-    return {name: batch.get(name) for name in _INPUTS} | prepared
-
-
 class TokenModule(TextModule):
     """A transformer with a linear head on each piece; an item is a piece."""
 
@@ -269,7 +261,7 @@ class PairModule(SequenceModule):
         logits: Tensor = output.logits[row]
         if self._frames is None:
             return logits
-        if _PREPARED[0] not in texts:
+        if "first_ids" not in texts:
             texts = self._texts(texts["input_ids"], texts["attention_mask"])
         compared = self.comparison(self.dropout(self.features(texts))).float() * self.share
         logits = (logits * self.share).float() + compared[row]
@@ -322,7 +314,8 @@ class PairModule(SequenceModule):
             width if torch.compiler.is_exporting() else int(length.max()) + frame.n_special,
             device=input_ids.device,
         )
-        begin, end = frame.n_before, frame.n_before + length[:, None]
+        begin = len(frame.special[0])
+        end = begin + length[:, None]
         is_text = (position >= begin) & (position < end)
         source = (first[:, None] + position - begin).clamp(0, width - 1)
         pieces = torch.where(is_text, input_ids.gather(1, source), self._frames.pad_id)

@@ -23,7 +23,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,6 @@ from ..losses import Loss, SumsMemory
 from ._accumulation import accumulate_gradient, sums_of
 from ._batching import Batch, Batcher, StepSampler, to_device
 from ._graphs import StepGraphs, pad_prepared
-from ._modules import module_inputs
 from ._runtime import ALONE, autocast
 from ._speedups import compact_embedding, own_attention
 from ._train import FitProgress, named_callbacks
@@ -146,10 +145,6 @@ class TextNet(NeuralNet):
         for group in self.optimizer_.param_groups:
             group["lr"] = group["initial_lr"] * share
 
-    def get_dataset(self, X: Any, y: Any = None) -> Any:
-        """Return the data as they are: they make batches themselves."""
-        return X
-
     def get_iterator(self, dataset: Any, training: bool = False) -> Any:
         """Return the sampler, whose items are optimiser steps."""
         return dataset
@@ -202,7 +197,9 @@ class TextNet(NeuralNet):
         kind = torch.device(self.device).type
         self.scaler_: Any = torch.amp.GradScaler(kind, enabled=self.precision == "fp16")
         self.scaler_.scale(torch.zeros((), device=self.device))  # Sets up its scale.
-        self.guard_: Any = FiniteGuard(self.optimizer_, kind != "cuda" or self.scaler_.is_enabled())
+        looks_at_once = kind != "cuda" or self.scaler_.is_enabled()
+        every = 1 if looks_at_once else _STEPS_BETWEEN_LOOKS
+        self.guard_: Any = FiniteGuard(self.optimizer_, every)
         memory = self.criterion_.memory
         self.memory_: Any = SumsMemory(0 if isinstance(memory, str) else memory)
         self.graphs_: Any = None
@@ -327,7 +324,7 @@ class TextNet(NeuralNet):
         The batch is on the device.
         """
         with autocast(self.precision, self.device):
-            logits: Tensor = self.module_(**module_inputs(batch))
+            logits: Tensor = self.module_(**batch)
         if self.sampler_.chain is not None:
             logits = self.sampler_.chain.train(logits, batch)
         if self.shift_ is None:
@@ -350,10 +347,11 @@ class TextNet(NeuralNet):
         how far it is.
         """
         self._set_training(False)
-        windows = np.arange(len(batcher.dataset))[self.ranks_.index :: self.ranks_.count]
+        windows = np.arange(len(batcher.lengths))[self.ranks_.index :: self.ranks_.count]
         device = "cpu" if network is not None else str(self.device)
         # They are copied from a GPU once: each copy waits for it.
-        logits = torch.zeros((batcher.dataset.n_items, self.module_.n_outputs), device=device)
+        n_items = int(batcher.dataset.item_offsets[-1])
+        logits = torch.zeros((n_items, self.module_.n_outputs), device=device)
         is_on_gpu = torch.device(device).type == "cuda"
         batcher = replace(batcher, device=device)
         bar = tqdm(
@@ -371,7 +369,7 @@ class TextNet(NeuralNet):
             for part, batch in batcher.by_length(windows):
                 if network is None:
                     batch = self.send(batch)
-                    logits[batch["item"]] = self.module_(**module_inputs(batch))
+                    logits[batch["item"]] = self.module_(**batch)
                 else:
                     logits[batch["item"]] = torch.from_numpy(network(batch))
                 bar.update(int(batcher.lengths[part].sum()))
@@ -384,6 +382,7 @@ class TextNet(NeuralNet):
         return to_device(self.module_.prepare(batch), self.device)
 
 
+@dataclass(eq=False, repr=False)
 class FiniteGuard:
     """Keeps an optimiser from taking a step that is not finite, and any step after it.
 
@@ -391,23 +390,22 @@ class FiniteGuard:
     skip any, the guard has to look at once, at every step.
     """
 
-    def __init__(self, optimizer: Any, looks_at_once: bool) -> None:
-        self._optimizer = optimizer
-        self._every = 1 if looks_at_once else _STEPS_BETWEEN_LOOKS
-        self._where: list[str] = []
-        self._seen: list[Tensor] = []
-        # Zero as long as all steps are finite, and not a number from then on.
-        self._fault: Tensor | float = 0.0
+    optimizer: Any
+    every: int  # how many steps it looks at together
+    _where: list[str] = field(default_factory=list)
+    _seen: list[Tensor] = field(default_factory=list)
+    # Zero as long as all steps are finite, and not a number from then on.
+    _fault: Tensor | float = 0.0
 
     def watch(self, loss: Tensor, norm: Tensor | None, where: str) -> None:
         """Note a step before it is taken; the norm is None if it may be infinite."""
         of_step = torch.stack([loss, loss if norm is None else norm.to(loss)])
         self._where.append(where)
         self._seen.append(of_step)
-        if self._every > 1:
+        if self.every > 1:
             self._fault = (of_step * 0).sum() + self._fault
-            self._optimizer.found_inf = (self._fault != 0).float()
-        if len(self._seen) >= self._every:
+            self.optimizer.found_inf = (self._fault != 0).float()
+        if len(self._seen) >= self.every:
             self.look()
 
     def look(self) -> None:

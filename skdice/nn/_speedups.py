@@ -102,12 +102,16 @@ def compact_embedding(module: nn.Module, piece_ids: np.ndarray) -> Iterator[None
         return
     compact = _CompactEmbedding(whole, torch.from_numpy(rows.astype(np.int64)))
     compact.train(whole.training)
-    _replace(module, whole, compact)
+    parts = module.named_modules(remove_duplicate=False)
+    places = [name for name, part in parts if part is whole]
+    for place in places:
+        module.set_submodule(place, compact)
     try:
         yield
     finally:
         compact.write_back()
-        _replace(module, compact, whole.requires_grad_(True))
+        for place in places:
+            module.set_submodule(place, whole.requires_grad_(True))
 
 
 class _CompactEmbedding(nn.Module):
@@ -171,10 +175,3 @@ def _load_from_whole(
     if weight is not None:
         state[f"{prefix}whole.weight"] = weight
         state[f"{prefix}used"] = weight[module.rows.to(weight.device)]
-
-
-def _replace(module: nn.Module, old: nn.Module, new: nn.Module) -> None:
-    for parent in list(module.modules()):
-        for name, child in parent.named_children():
-            if child is old and parent is not new:
-                setattr(parent, name, new)

@@ -14,6 +14,7 @@ from ..text import (
     EncodedQueries,
     Entity,
     TextReader,
+    are_characters,
     best_disjoint,
     by_label,
     encode_queries,
@@ -146,7 +147,8 @@ class Querying(WordTask):
     def learn(self, rows: Rows, reader: TextReader) -> Self:
         labels = sorted({label for spans in rows.y.spans for _, _, label in spans})
         return replace(
-            self.with_splitter(rows.X),
+            self,
+            splitter="characters" if are_characters(rows.X) else "words",
             labels=labels,
             queries=choose_queries(labels, self.queries),
             scheme=rows.y.scheme or "IOB2",

@@ -93,6 +93,8 @@ class Rows:
 
     def split(self, fraction: float | None, rng: np.random.Generator) -> tuple["Rows", "Rows"]:
         """Return the rows to train on and those to validate on, as :func:`split_rows` has them."""
+        if fraction is None:
+            return self, self.take(np.arange(0))
         train, valid = split_rows(len(self), fraction, rng, self.strata, self.groups)
         return self.take(train), self.take(valid)
 
@@ -108,24 +110,21 @@ def _number_groups(groups: Sequence[Any]) -> np.ndarray:
 
 def split_rows(
     n_rows: int,
-    fraction: float | None,
+    fraction: float,
     rng: np.random.Generator,
     classes: np.ndarray | None = None,
     groups: Sequence[Any] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows to train on and, with a fraction, those to validate on.
+    """Return the rows to train on and those to validate on.
 
     ``classes`` of shape (n_rows,), of int, have equal shares in both parts, and all of them are
     trained on. Rows of one group are in the same part, if there are several groups; classes then do
     not matter. It is a ValueError if no row is left to train on, or no class has two rows.
     """
-    if fraction is not None and groups is not None and len(set(groups)) > 1:
+    if groups is not None and len(set(groups)) > 1:
         group = _number_groups(groups)
         train, valid = split_rows(group.max() + 1, fraction, rng)
         return np.flatnonzero(np.isin(group, train)), np.flatnonzero(np.isin(group, valid))
-    rows = np.arange(n_rows)
-    if fraction is None:
-        return rows, rows[:0]
     n_valid = max(1, round(fraction * n_rows))
     if n_valid >= n_rows:
         raise ValueError(
@@ -145,7 +144,7 @@ def split_rows(
             )
         # Equal steps through the rows, which are sorted by class.
         valid = free[((np.arange(n_valid) + rng.random()) * len(free) / n_valid).astype(int)]
-    return np.setdiff1d(rows, valid), np.sort(valid)
+    return np.setdiff1d(np.arange(n_rows), valid), np.sort(valid)
 
 
 def read_fit_rows(

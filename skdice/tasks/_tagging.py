@@ -13,7 +13,7 @@ import numpy as np
 from .._inputs import check_tags, check_token_lists, list_some
 from .._parameters import check_number
 from ..losses import check_loss_classes
-from ..metrics import RowCounts, count_rows, get_entities
+from ..metrics import RowCounts, count_rows, find_entities
 from ..text import (
     SHAPES,
     EncodedDataset,
@@ -77,10 +77,6 @@ class WordTask(Task):
     def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
         return count_rows(measure, check_tags(y_true, y_pred), y_pred)
 
-    def with_splitter(self, sentences: Sequence[Sequence[str]]) -> Self:
-        """Return the task with the way in which raw texts are split into words."""
-        return replace(self, splitter="characters" if are_characters(sentences) else "words")
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tagging(WordTask):
@@ -117,13 +113,12 @@ class Tagging(WordTask):
         return check_tags(y, rows)
 
     def measure(self, y: Any) -> str:
-        is_chunks = are_chunk_tags(sorted({tag for row in y for tag in row}))
-        return "entities" if is_chunks else self.info.measure
+        return "entities" if are_chunk_tags(self.classes_of(y)) else self.info.measure
 
     # -- learning ---------------------------------------------------------------------------------
 
     def check_learnable(self, rows: Rows, loss: Any) -> None:
-        classes = sorted({tag for row in rows.y for tag in row})
+        classes = self.classes_of(rows.y)
         if not classes:
             raise ValueError(
                 f"Found no word to train on; X has {len(rows)} sentences and no words."
@@ -142,19 +137,20 @@ class Tagging(WordTask):
             )
 
     def facts(self, rows: Rows) -> LabelFacts:
-        if self.measure(rows.y) == "tags":
+        if not are_chunk_tags(self.classes_of(rows.y)):
             return LabelFacts()
-        told = ((x, y) for x, y in zip(rows.X, rows.y) if has_capital(x))
-        first = [x[start] for x, y in told for start, _, _ in get_entities(y)]
+        entities = [find_entities(row) for row in rows.y]
+        told = ((x, found) for x, found in zip(rows.X, entities) if has_capital(x))
+        first = [x[start] for x, found in told for start, _, _ in found]
         names = float(np.mean([word[:1].isupper() for word in first])) if first else math.nan
         return LabelFacts(
             has_entities=True,
-            n_entities=sum(len(get_entities(row)) for row in rows.y),
+            n_entities=sum(map(len, entities)),
             share_of_names=names,
         )
 
     def learn(self, rows: Rows, reader: TextReader) -> Self:
-        classes = sorted({tag for row in rows.y for tag in row})
+        classes = self.classes_of(rows.y)
         capacity = reader.max_length - reader.tokenizer.frame.n_special
         stride = capacity // 4 if self.stride is None else int(self.stride)
         if stride >= capacity:
@@ -163,7 +159,8 @@ class Tagging(WordTask):
                 f"pieces of text in a window. Got {self.stride!r} instead."
             )
         return replace(
-            self.with_splitter(rows.X),
+            self,
+            splitter="characters" if are_characters(rows.X) else "words",
             classes=np.array(classes, dtype=object),  # A numpy str loses trailing NULs.
             scheme=infer_scheme(rows.y) if are_chunk_tags(classes) else None,
             stride=stride,
@@ -226,9 +223,11 @@ class Tagging(WordTask):
     @property
     def decoder(self) -> TagDecoder:
         """What makes tags and entities of logits."""
-        scheme = None if self.decode == "argmax" else self.scheme
+        transitions = None
+        if self.scheme is not None and self.decode != "argmax":
+            transitions = allowed_transitions(self.class_names, self.scheme)
         lowest = by_label(self.threshold, self.entity_labels) if self.threshold else {}
-        return TagDecoder(self.classes, scheme, self.background, self.bias, lowest)
+        return TagDecoder(self.classes, transitions, self.background, self.bias, lowest)
 
     @property
     def entity_labels(self) -> list[str]:
@@ -283,7 +282,7 @@ class Tagging(WordTask):
             )
         logits = np.concatenate([np.empty((0, len(self.classes)), np.float32), *scores])
         offsets = np.cumsum([0, *map(len, rows.X)])
-        labels, gold = self.entity_labels, [get_entities(row) for row in rows.y]
+        labels, gold = self.entity_labels, [find_entities(row) for row in rows.y]
         decoder = replace(self, threshold=0.0).decoder
         if goal.min_precision is not None:
             # A large bias breaks borders before it drops an entity, so that precision falls.
@@ -301,7 +300,7 @@ class Tagging(WordTask):
             return replace(decoder, bias=bias).tags(logits, offsets)
 
         def found(bias: Any) -> list[Any]:
-            return [get_entities(row) for row in tag(bias)]
+            return [find_entities(row) for row in tag(bias)]
 
         best: float | dict[str, float]
         metric = goal.metric

@@ -11,7 +11,14 @@ from ._decoding import (
     find_spans,
     keep_above,
 )
-from ._encoding import SHAPES, EncodedDataset, encode_rows, encode_words, has_capital
+from ._encoding import (
+    SHAPES,
+    EncodedDataset,
+    are_characters,
+    encode_rows,
+    encode_words,
+    has_capital,
+)
 from ._queries import EncodedQueries, encode_queries
 from ._questions import EncodedQuestions, Span, encode_questions
 from ._ragged import Ragged, offsets_from_lengths, ranges
@@ -19,7 +26,6 @@ from ._similarity import Similarities
 from ._splitting import (
     SPLITTERS,
     Splitter,
-    are_characters,
     check_spaced,
     checked_split,
     find_splitter,

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from ._encoding import span_bounds
 from ._questions import EncodedQuestions
-from ._windows import span_bounds
 
 # Cells (start, length) that are looked at together, at 8 bytes; a single question may have more.
 _CELLS_AT_A_TIME = 2_000_000

@@ -11,10 +11,10 @@ from scipy.special import expit, softmax
 
 from .._inputs import list_some
 from .._parameters import check_number
-from ..metrics import get_entities
+from ..metrics import find_entities
+from ._encoding import span_bounds
 from ._queries import EncodedQueries
-from ._tags import allowed_transitions, best_sequences
-from ._windows import span_bounds
+from ._tags import best_sequences
 
 Threshold = float | Mapping[str, float]
 # Biases tried, as shares of how far they go.
@@ -74,7 +74,8 @@ class TagDecoder:
     """
 
     classes: np.ndarray
-    scheme: str | None  # of the sequences to give; None gives the best tag of each word
+    # What may follow what in the sequences to give; None gives the best tag of each word.
+    transitions: tuple[np.ndarray, ...] | None
     background: int | None  # the class "O"
     # Added to the logit of the background; of a label, as against the tags of this label alone.
     bias: float | Mapping[str, float] = 0.0
@@ -82,7 +83,8 @@ class TagDecoder:
     lowest: Mapping[str, float] = field(default_factory=dict)
 
     def tags(self, logits: np.ndarray, offsets: np.ndarray) -> list[list[str]]:
-        words = self.classes[self._best(self.shifted(logits), offsets)].tolist()
+        best = best_sequences(self.shifted(logits), offsets, self.transitions)
+        words = self.classes[best].tolist()
         tags = [words[start:stop] for start, stop in pairwise(offsets)]
         if self.lowest:
             for row, entities in zip(tags, self.entities(logits, offsets)):
@@ -98,13 +100,13 @@ class TagDecoder:
     def entities(self, logits: np.ndarray, offsets: np.ndarray) -> list[list[Entity]]:
         """Return the entities of each sentence, positions in words."""
         logits = self.shifted(logits)
-        best = self._best(logits, offsets)
+        best = best_sequences(logits, offsets, self.transitions)
         p = softmax(logits.astype(np.float64), axis=1)[np.arange(len(best)), best]
         tags = self.classes[best].tolist()
         rows = [
             [
                 Entity(start, end, label, float(p[first:last][start:end].mean()))
-                for start, end, label in get_entities(tags[first:last])
+                for start, end, label in find_entities(tags[first:last])
             ]
             for first, last in pairwise(offsets)
         ]
@@ -132,13 +134,6 @@ class TagDecoder:
         else:
             logits[:, self.background] += self.bias
         return logits
-
-    def _best(self, logits: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        if self.scheme is None:
-            best: np.ndarray = logits.argmax(1)
-            return best
-        transitions = allowed_transitions(self.classes.tolist(), self.scheme)
-        return best_sequences(logits, offsets, transitions)
 
 
 def find_spans(

@@ -1,13 +1,12 @@
-"""The encoded data set: what fitting, searching, caching and checkpoints share."""
+"""The encoded data set, and how texts that are too long are cut, into windows or off."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ._ragged import Ragged, offsets_from_lengths, ranges
 from ._tokenizer import WordTokenizer
-from ._windows import central_window, cut_windows, truncated_lengths
 
 # Of words, for encoders that do not see case. They count from 1: 0 is what belongs to no word.
 SHAPES = (
@@ -53,11 +52,6 @@ class EncodedDataset:
     def n_texts(self) -> int:
         """Number of texts, those without items included."""
         return len(self.item_offsets) - 1
-
-    @property
-    def n_items(self) -> int:
-        """Number of items of all texts."""
-        return int(self.item_offsets[-1])
 
     @property
     def text_weight(self) -> np.ndarray:
@@ -111,7 +105,7 @@ def encode_words(
     text = filled[text]
     start, stop = start + text_offsets[text], stop + text_offsets[text]
     owner = central_window(first, text, start, stop)
-    position = first - start[owner] + tokenizer.frame.n_before
+    position = first - start[owner] + len(tokenizer.frame.special[0])
     n_items = np.bincount(owner, minlength=len(start))
     scored = n_items > 0
     start, stop = start[scored], stop[scored]
@@ -176,6 +170,15 @@ def has_capital(words: Sequence[str]) -> bool:
     return any(word != word.lower() for word in words)
 
 
+def are_characters(sentences: Sequence[Sequence[str]]) -> bool:
+    """Whether the words of sentences are single characters, nearly all of them."""
+    n_words = n_single = 0
+    for words in sentences:
+        n_words += len(words)
+        n_single += sum(len(word) == 1 for word in words)
+    return n_single > 0.9 * n_words
+
+
 def _shape(word: str) -> int:
     if any(character.isdigit() for character in word):
         return 1 if word.isdigit() else 2
@@ -187,3 +190,116 @@ def _shape(word: str) -> int:
         return 5 if len(word) > 1 else 6
     is_capitalised = word[0].isupper() and word[1:].islower()
     return 7 if is_capitalised else 8
+
+
+def cut_windows(
+    n_pieces: np.ndarray, capacity: np.ndarray | int, stride: np.ndarray | int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cut texts into windows that cover them: the text, start and stop of each, ascending.
+
+    A window has up to ``capacity`` pieces, special ones not counted, and shares ``stride`` or more
+    with its neighbour; all windows of a cut text are full (the last one overlaps more).
+    """
+    n_pieces, capacity, stride = np.broadcast_arrays(n_pieces, capacity, stride)
+    too_many = np.maximum(n_pieces - capacity, 0)
+    step = np.maximum(capacity - stride, 1)  # It is no matter for texts of one window.
+    n_windows = 1 - (-too_many // step)
+    text = np.repeat(np.arange(len(n_pieces)), n_windows)
+    number = ranges(np.zeros_like(n_windows), n_windows)
+    start = np.minimum(number * step[text], too_many[text])
+    return text, start, np.minimum(start + capacity[text], n_pieces[text])
+
+
+def central_window(
+    position: np.ndarray, text: np.ndarray, start: np.ndarray, stop: np.ndarray
+) -> np.ndarray:
+    """Return, for each position, the number of the window in which it is most central.
+
+    A position is taken from the window that leaves it most context on its poorer side; the ends of
+    a text are no lack of context. Ties go to the earlier window. Positions and the windows of
+    :func:`cut_windows` are counted through all texts.
+    """
+    last = 2 * stop - 1
+    _, high = span_bounds(text, start, stop)
+    return np.searchsorted(np.minimum(last, high), 2 * position)
+
+
+def span_bounds(
+    row: np.ndarray, start: np.ndarray, stop: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return between which centres the spans of each window lie.
+
+    A span from position i to position j has the centre i + j (twice its middle). It belongs to the
+    window in which it is most central, as in :func:`central_window`: so every span that is in a
+    window belongs to exactly one, whose ``low < i + j <= high``. The windows of a row lie side by
+    side in ascending order.
+    """
+    low = np.full(len(row), -1, dtype=np.int64)
+    high = np.full(len(row), np.iinfo(np.int64).max)
+    is_same = row[1:] == row[:-1]
+    halfway = (start[1:] + stop[:-1] - 1)[is_same]
+    low[1:][is_same] = halfway
+    high[:-1][is_same] = halfway
+    return low, high
+
+
+def room_beside(
+    n_asked: np.ndarray,
+    n_special: int,
+    max_length: int,
+    stride: int | None,
+    n_pieces: np.ndarray | float,
+    name: Callable[[int], str],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many pieces of a text fit beside what is asked, and how many windows share.
+
+    Windows share ``stride`` pieces, by default a quarter of those that fit. If what is asked leaves
+    no room, or leaves too little to cut a text of ``n_pieces``, that is a ValueError. It calls what
+    is asked ``name(i)``.
+    """
+    room = max_length - n_special - n_asked
+    least = 1 if stride is None else stride + 1
+    too_long = np.flatnonzero((room < 1) | ((room < least) & (room < n_pieces)))
+    if len(too_long):
+        i = int(too_long[0])
+        others = f" ({len(too_long)} are too long)" if len(too_long) > 1 else ""
+        raise ValueError(
+            f"{name(i)} has {n_asked[i]} pieces, which leaves {max(room[i], 0)} pieces of "
+            f"max_length={max_length} for its text{others}. At least {least} must be left with "
+            f"stride={stride}."
+        )
+    return room, room // 4 if stride is None else np.full_like(room, stride)
+
+
+def truncated_lengths(
+    lengths: list[np.ndarray], capacity: int, truncation: str
+) -> list[np.ndarray]:
+    """Return how many pieces of each text are kept, of rows of one or two texts.
+
+    A row may have ``capacity`` pieces. "longest_first" takes pieces from the end of the longer text
+    until the row fits (of a tie, from the second), "second" from the second text only. A row that
+    is too long with "error", or whose first text alone is with "second", is a ValueError, which
+    names it.
+    """
+    total = np.sum(lengths, axis=0)
+    if truncation == "error":
+        _refuse(np.flatnonzero(total > capacity), total, capacity, "Row {row} has {n} pieces")
+        return lengths
+    if len(lengths) == 1:
+        return [np.minimum(lengths[0], capacity)]
+    first, second = lengths
+    if truncation == "second":
+        too_long = np.flatnonzero((first > capacity) & (total > capacity))
+        _refuse(too_long, first, capacity, "The first text of row {row} has {n} pieces")
+    else:
+        first = np.minimum(first, np.maximum(capacity - second, capacity - capacity // 2))
+    return [first, np.minimum(second, capacity - first)]
+
+
+def _refuse(rows: np.ndarray, lengths: np.ndarray, capacity: int, what: str) -> None:
+    if len(rows):
+        others = f" ({len(rows)} rows are too long)" if len(rows) > 1 else ""
+        raise ValueError(
+            f"{what.format(row=rows[0], n=lengths[rows[0]])}, and {capacity} are allowed{others}. "
+            f"Raise max_length, or take truncation='longest_first'."
+        )

@@ -6,10 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from ._encoding import EncodedDataset
+from ._encoding import EncodedDataset, cut_windows, room_beside
 from ._ragged import Ragged, offsets_from_lengths, ranges
 from ._tokenizer import WordTokenizer
-from ._windows import cut_windows, room_beside
 
 
 @dataclass(frozen=True)

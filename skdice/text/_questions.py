@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from ._encoding import EncodedDataset
+from ._encoding import EncodedDataset, cut_windows, room_beside
 from ._ragged import Ragged, offsets_from_lengths, ranges
-from ._tokenizer import WordTokenizer, distinct_texts
-from ._windows import cut_windows, room_beside
+from ._tokenizer import WordTokenizer
 
 Span = tuple[int, int]
 
@@ -66,8 +66,8 @@ def encode_questions(
     which names the row.
     """
     asked = tokenizer.encode_texts(questions)
-    distinct, which = distinct_texts(contexts)
-    pieces, start, end = tokenizer.encode_with_offsets(distinct)
+    which, distinct = pd.factorize(np.array(contexts, dtype=object))
+    pieces, start, end = tokenizer.encode_with_offsets(distinct.tolist())
     is_filled = start < end
     can_start = _is_new(start, is_filled, pieces.offsets)
     can_end = _is_new(-end[::-1], is_filled[::-1], len(end) - pieces.offsets[::-1])[::-1]

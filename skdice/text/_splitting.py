@@ -103,15 +103,6 @@ def _is_border(text: str, place: int) -> bool:
     return not 0 < place < len(text) or not is_inside or bool(_UNSPACED.search(around))
 
 
-def are_characters(sentences: Sequence[Sequence[str]]) -> bool:
-    """Whether the words of sentences are single characters, nearly all of them."""
-    n_words = n_single = 0
-    for words in sentences:
-        n_words += len(words)
-        n_single += sum(len(word) == 1 for word in words)
-    return n_single > 0.9 * n_words
-
-
 def check_spaced(text: str, row: int, hint: str) -> None:
     """Raise a ValueError for a text mostly in a script without spaces, such as Chinese and Thai."""
     if 2 * len(_UNSPACED.findall(text)) > sum(not char.isspace() for char in text):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..metrics import ANY_ROLES, SPELLINGS
+from ..metrics import ANY_ROLES, SPELLINGS, parse_tag
 
 _CHUNK_TAG = re.compile(f"O|[{''.join(ANY_ROLES)}]-.+", re.DOTALL)
 # Sentences are decoded together as long as what is kept of them stays below this many numbers.
@@ -26,7 +26,7 @@ def infer_scheme(sentences: Sequence[Sequence[str]]) -> str:
     Tags B, I and O alone are IOB1 if more chunks start with I than with B where no chunk of their
     type comes right before, otherwise IOB2: a stray I does not change the scheme.
     """
-    roles = {tag: _parse(tag) for sentence in sentences for tag in sentence}
+    roles = {tag: parse_tag(tag) for sentence in sentences for tag in sentence}
     if any(role in ("E", "S") for role, _ in roles.values()):
         return "IOBES"
     starts = Counter(
@@ -82,7 +82,7 @@ def allowed_transitions(classes: Sequence[str], scheme: str) -> tuple[np.ndarray
     The first and the last array have the shape (n_classes,), the other one (n_classes, n_classes):
     ``follow[a, b]`` says that class b may come right after class a.
     """
-    parsed = [_parse(tag) for tag in classes]
+    parsed = [parse_tag(tag) for tag in classes]
     # The end of a sentence allows what a following O allows, the start what a preceding one does.
     border = ("O", "")
     follow = np.array([[_may_follow(a, b, scheme) for b in parsed] for a in parsed])
@@ -92,16 +92,19 @@ def allowed_transitions(classes: Sequence[str], scheme: str) -> tuple[np.ndarray
 
 
 def best_sequences(
-    scores: np.ndarray, offsets: np.ndarray, transitions: tuple[np.ndarray, ...]
+    scores: np.ndarray, offsets: np.ndarray, transitions: tuple[np.ndarray, ...] | None
 ) -> np.ndarray:
     """Return the classes with the highest total score among the well-formed sequences.
 
     ``scores`` are logits or log-probabilities of shape (n_words, n_classes), ``transitions`` come
     from :func:`allowed_transitions`. Sentence i has the words ``offsets[i]:offsets[i + 1]``; one
-    that no sequence of these classes can tag gets the best class of each word.
+    that no sequence of these classes can tag gets the best class of each word, as all do without
+    transitions.
     """
-    start, follow, end = transitions
     best: np.ndarray = scores.argmax(1)
+    if transitions is None:
+        return best
+    start, follow, end = transitions
     # Where the best class of every word makes a well-formed sequence, that is the best sequence.
     lengths = np.diff(offsets)
     first, last = offsets[:-1][lengths > 0], offsets[1:][lengths > 0] - 1
@@ -143,13 +146,6 @@ def _viterbi(
         for t in range(length - 1, -1, -1):
             best[first[i] + t] = tag
             tag = came_from[t, i, tag]
-
-
-def _parse(tag: str) -> tuple[str, str]:
-    """Return role (B, I, E, S or O) and type."""
-    if tag == "O":
-        return "O", ""
-    return ANY_ROLES[tag[0]], tag[2:]
 
 
 def _may_follow(before: tuple[str, str], after: tuple[str, str], scheme: str) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from .._pretrained import loading
 from ._ragged import Ragged, offsets_from_lengths
@@ -27,11 +28,6 @@ class Frame:
     @property
     def n_special(self) -> int:
         return sum(map(len, self.special))
-
-    @property
-    def n_before(self) -> int:
-        """Number of special tokens before the first text."""
-        return len(self.special[0])
 
     def put_around(self, *texts: Ragged) -> tuple[Ragged, Ragged]:
         """Join the first, the second, ... text of each row with the special tokens.
@@ -99,7 +95,7 @@ class WordTokenizer:
 
     def encode_texts(self, texts: Sequence[str], of_empty: Sequence[int] = ()) -> Ragged:
         """Return the piece ids of each text, those ``of_empty`` for one without pieces."""
-        distinct, order = distinct_texts(texts)
+        order, distinct = pd.factorize(np.array(texts, dtype=object))
         encodings = self._backend.encode_batch(
             [_without_surrogates(text) for text in distinct], add_special_tokens=False
         )
@@ -135,7 +131,7 @@ class WordTokenizer:
         with the text first. Also returned is how many pieces are before each window.
         """
         frame = self.pair_frame
-        n_before = np.full(len(windows), frame.n_before)
+        n_before = np.full(len(windows), len(frame.special[0]))
         if self.pads_left:
             return *frame.put_around(windows, asked), n_before
         n_before += asked.lengths + len(frame.special[1])
@@ -165,13 +161,6 @@ class WordTokenizer:
             tuple(tuple(token_type for _, token_type in group) for group in special),
             tuple(text_types),
         )
-
-
-def distinct_texts(texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """Return the distinct texts in order, and the index of each text in them."""
-    index: dict[str, int] = {}
-    order = np.fromiter((index.setdefault(text, len(index)) for text in texts), np.int64)
-    return list(index), order
 
 
 def _without_spaces(text: str, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

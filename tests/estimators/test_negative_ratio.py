@@ -100,7 +100,9 @@ class TestSums:
 
     def training_set(self):
         dataset = make_dataset([4, 3, 5, 6, 3, 4], weighted=True)
-        dataset = replace(dataset, target=np.random.default_rng(1).integers(0, 3, dataset.n_items))
+        dataset = replace(
+            dataset, target=np.random.default_rng(1).integers(0, 3, dataset.item_offsets[-1])
+        )
         group = np.array([0, 1, 0, 1, 1, 1])
         training_set = TrainingSet(dataset, [0, 1, 2], np.ones(3), 0, False, group=group)
         return SampledTrainingSet(

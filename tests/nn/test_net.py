@@ -188,11 +188,6 @@ def test_what_is_not_finite_keeps_the_step_before(what, criterion, steps, batch_
     """On a device that is not asked in every step the error comes later, and says the same."""
     kept = []
 
-    class LateGuard(FiniteGuard):
-        def __init__(self, optimizer, looks_at_once):
-            super().__init__(optimizer, looks_at_once=steps == 1)
-            self._every = steps
-
     def poison(net, count):
         if count == 3 and what == "gradient":
             net.module_.head.bias.register_hook(lambda gradient: gradient * torch.inf)
@@ -200,7 +195,7 @@ def test_what_is_not_finite_keeps_the_step_before(what, criterion, steps, batch_
             value = net.criterion_.value
             monkeypatch.setattr(net.criterion_, "value", lambda sums: value(sums) * torch.nan)
 
-    monkeypatch.setattr(_net, "FiniteGuard", LateGuard)
+    monkeypatch.setattr(_net, "FiniteGuard", lambda optimizer, _: FiniteGuard(optimizer, steps))
     begin = Spy("on_batch_begin", poison)
     end = Spy("on_batch_end", lambda net, _: kept.append(weights_of(net)))
     net = make_net(criterion=criterion, callbacks=[begin, end])

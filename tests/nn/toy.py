@@ -27,7 +27,7 @@ class ToyModule(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.n_outputs = n_classes
 
-    def forward(self, input_ids, attention_mask, token_type_ids, row, column):
+    def forward(self, input_ids, attention_mask, row, column, **others):
         mask = attention_mask.unsqueeze(2)
         hidden = self.norm(self.embedding(input_ids)) * mask
         mean = hidden.sum(1, keepdim=True) / mask.sum(1, keepdim=True)

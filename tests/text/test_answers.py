@@ -27,7 +27,7 @@ def encode(contexts, tokenizer, max_length=16, stride=None):
 def random_logits(encoded, seed, kind="float"):
     """Return logits, whole numbers of few values for ties."""
     rng = np.random.default_rng(seed)
-    shape = (encoded.dataset.n_items, 2)
+    shape = (encoded.dataset.item_offsets[-1], 2)
     return rng.integers(-1, 2, shape) / 2 if kind == "ties" else 3 * rng.standard_normal(shape)
 
 

@@ -8,8 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from skdice.text._encoding import SHAPES, encode_rows, encode_words, word_shapes
-from skdice.text._windows import central_window, cut_windows
+from skdice.text._encoding import (
+    SHAPES,
+    central_window,
+    cut_windows,
+    encode_rows,
+    encode_words,
+    word_shapes,
+)
 
 LONG_WORD = "a" * 40  # a piece per letter
 WORDS = ["the", "john", "oslo", "ab", "abab", "babababa", "", LONG_WORD]
@@ -20,7 +26,7 @@ sentences_of_words = st.lists(st.lists(st.sampled_from(WORDS), max_size=25), max
 def body(dataset, window, frame):
     """Return the pieces of a window, after a look at the special tokens around them."""
     ids = dataset.input_ids[window].tolist()
-    n_prefix, n_body = frame.n_before, len(ids) - frame.n_special
+    n_prefix, n_body = len(frame.special[0]), len(ids) - frame.n_special
     prefix, suffix = frame.special
     assert tuple(ids[:n_prefix]) == prefix
     assert tuple(ids[n_prefix + n_body :]) == suffix
@@ -32,13 +38,13 @@ def body(dataset, window, frame):
 
 def check_encoding(dataset, sentences, tokenizer, max_length, stride):
     """Compare a data set with its definition, sentence by sentence."""
-    n_prefix = tokenizer.frame.n_before
+    n_prefix = len(tokenizer.frame.special[0])
     capacity = max_length - tokenizer.frame.n_special
     assert dataset.n_texts == len(sentences)
-    assert dataset.n_items == sum(len(sentence) for sentence in sentences)
+    assert dataset.item_offsets[-1] == sum(len(sentence) for sentence in sentences)
     assert np.diff(dataset.item_offsets).tolist() == [len(sentence) for sentence in sentences]
     assert len(dataset) == len(dataset.input_ids) == len(dataset.items)
-    assert dataset.items.lengths.sum() == dataset.n_items
+    assert dataset.items.lengths.sum() == dataset.item_offsets[-1]
 
     window = 0
     for text, sentence in enumerate(sentences):
@@ -122,7 +128,7 @@ def test_taken_texts_are_those_encoded_alone(bert, rows):
         weight=weight[rows],
     )
     taken = whole.take(np.array(rows, dtype=np.int64))
-    assert taken.n_items == alone.n_items
+    assert taken.item_offsets[-1] == alone.item_offsets[-1]
     for name in ("input_ids", "token_type_ids", "items"):
         np.testing.assert_array_equal(getattr(taken, name).values, getattr(alone, name).values)
         np.testing.assert_array_equal(getattr(taken, name).offsets, getattr(alone, name).offsets)
@@ -160,15 +166,15 @@ def test_pieces_have_the_shape_of_their_word(tokenizer):
     frame, word = tokenizer.frame, 0
     for window in range(len(shaped)):
         types = shaped.token_type_ids[window].tolist()
-        n_body = len(types) - frame.n_special
-        body = types[frame.n_before : frame.n_before + n_body]
-        assert types[: frame.n_before] + types[frame.n_before + n_body :] == [0] * frame.n_special
+        n_before, n_body = len(frame.special[0]), len(types) - frame.n_special
+        body = types[n_before : n_before + n_body]
+        assert types[:n_before] + types[n_before + n_body :] == [0] * frame.n_special
         # Each window is found again by the word that it scores first.
-        start = pieces.offsets[word] - (plain.items[window][0] - frame.n_before)
+        start = pieces.offsets[word] - (plain.items[window][0] - n_before)
         assert body == of_pieces[start : start + n_body].tolist()
         assert plain.input_ids[window].tolist() == shaped.input_ids[window].tolist()
         word += len(plain.items[window])
-    assert word == plain.n_items == 22
+    assert word == plain.item_offsets[-1] == 22
 
 
 @pytest.mark.parametrize("words", [["in", "oslo", "7"], ["7", "."], ["東京"]])

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skdice.text._encoding import cut_windows
 from skdice.text._queries import encode_queries
-from skdice.text._windows import cut_windows
 
 QUERIES = ["which city was visited ?", "john mary", "company"]
 LONG_WORD = "a" * 40  # a piece per letter
@@ -79,7 +79,7 @@ def check_encoding(encoded, sentences, queries, tokenizer, max_length, stride):
                 w += 1
     assert w == len(data) == len(encoded.query)
     assert data.n_texts == len(sentences)
-    assert data.n_items == len(encoded.word) == len(encoded.place)
+    assert data.item_offsets[-1] == len(encoded.word) == len(encoded.place)
 
 
 @given(sentences_of_words, st.integers(20, 50), st.none() | st.integers(0, 3))
@@ -98,7 +98,7 @@ def test_each_sentence_with_each_query_is_a_text(bert):
     rows = replace(encoded, dataset=data).by_query()
     assert rows.n_texts == 3 * len(QUERIES)
     assert rows.weight.tolist() == np.repeat([1, 3, 4], len(QUERIES)).tolist()
-    assert rows.n_items == data.n_items
+    assert rows.item_offsets[-1] == data.item_offsets[-1]
     query = [set(encoded.query[rows.text == text].tolist()) for text in range(rows.n_texts)]
     assert query == [{i} for i in range(len(QUERIES))] * 3
     items = np.bincount(rows.text, rows.items.lengths).astype(int)

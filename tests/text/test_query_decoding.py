@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from skdice.text._decoding import Entity, best_disjoint, find_spans
+from skdice.text._encoding import central_window
 from skdice.text._queries import encode_queries
-from skdice.text._windows import central_window
 
 SIZE = 4
 QUERIES = ["a", "john mary"]
@@ -20,7 +20,9 @@ LABELS = ["LOC", "PER"]
 def random_logits(encoded, seed, share=0.4):
     """Return logits that exceed 0 for a share of the words, and for about half of the pairs."""
     rng = np.random.default_rng(seed)
-    logits = rng.standard_normal((encoded.dataset.n_items, 2 + 2 * SIZE)).astype(np.float32)
+    logits = rng.standard_normal((encoded.dataset.item_offsets[-1], 2 + 2 * SIZE)).astype(
+        np.float32
+    )
     logits[:, :2] -= np.quantile(logits[:, :2], 1 - share) if len(logits) else 0
     return 2 * logits
 

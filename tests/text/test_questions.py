@@ -98,7 +98,7 @@ def test_items_are_the_no_answer_position_and_the_pieces(tokenizer, max_length):
         question = tokenizer.encode_texts(["who"])[0].tolist()
         rest = np.delete(dataset.input_ids[window], dataset.items[window][1:]).tolist()
         assert [i for i in rest if i in question] == question, "the question is there as a whole"
-    assert dataset.n_items == len(encoded.piece) == dataset.items.offsets[-1]
+    assert dataset.item_offsets[-1] == len(encoded.piece) == dataset.items.offsets[-1]
 
 
 # Theirs takes no lone surrogates, takes "[SEP]" for a token, and leaves marks out of pieces.
@@ -145,7 +145,7 @@ def test_where_spans_may_start_and_end_in_any_text(tokenizers, context):
 
 def check_targets(encoded, rows):
     """Compare the targets of all windows with the definition; rows are (context, answer)."""
-    assert encoded.dataset.target.shape == (encoded.dataset.n_items, 2)
+    assert encoded.dataset.target.shape == (encoded.dataset.item_offsets[-1], 2)
     kept = {}
     for window, here in enumerate(windows_of(encoded)):
         row = int(encoded.dataset.text[window])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.text._windows import central_window, cut_windows, room_beside, truncated_lengths
+from skdice.text._encoding import central_window, cut_windows, room_beside, truncated_lengths
 
 
 @st.composite
