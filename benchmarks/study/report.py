@@ -26,7 +26,7 @@ def runs_of(done: pd.DataFrame, part: str) -> pd.DataFrame:
 
 def interval(values: pd.Series) -> str:
     """Write a mean, with its t interval if there are several values."""
-    text = f"{values.mean():+.1f}"
+    text = f"{values.mean():+.1f}" if len(values) else ""
     if len(values) > 1:
         half = stats.sem(values) * stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)
         text += f" [{values.mean() - half:+.1f}, {values.mean() + half:+.1f}]"
@@ -103,7 +103,7 @@ def cells(done: pd.DataFrame) -> pd.DataFrame:
 
 def report(done: pd.DataFrame) -> str:
     """Return all tables in Markdown."""
-    found = [part for part in _TITLES if len(runs_of(done, part))]
+    found = [part for part in _TITLES if runs_of(done, part)["contender"].nunique() > 1]
     tables = {_TITLES[part]: table_of(done, part) for part in found}
     if len(differences(done, is_tuned=False)):
         tables["New draws"] = primary(done)
