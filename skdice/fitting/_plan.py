@@ -180,7 +180,7 @@ def choose(prepared: Prepared, kind: str) -> Plan:
         has_trained_head=prepared.has_trained_head,
     )
     loss, of_loss = _choose_loss(settings, facts, training_set)
-    schedule, of_schedule = _choose_schedule(settings, facts, loss)
+    schedule, of_schedule = _choose_schedule(settings, facts)
     device = resolve_device(settings.device)
     precision = resolve_precision(settings.precision, device)
     choices |= of_loss | of_schedule
@@ -263,15 +263,13 @@ def _choose_loss(
     return loss, choices
 
 
-def _choose_schedule(
-    settings: Settings, facts: EpochFacts, loss: Loss
-) -> tuple[Schedule, dict[str, Choice]]:
+def _choose_schedule(settings: Settings, facts: EpochFacts) -> tuple[Schedule, dict[str, Choice]]:
     """Return the schedule of a fit, and the choices in it."""
     choices: dict[str, Choice] = {}
     encoder, has_adapters = facts.rows.encoder, facts.rows.has_adapters
     given = None if settings.lr == "auto" else float(settings.lr)
     if settings.max_epochs == "auto":
-        choices["max_epochs"] = auto.choose_max_epochs(facts, is_mean=loss.separable)
+        choices["max_epochs"] = auto.choose_max_epochs(facts)
     if given is None:
         choices["lr"] = auto.choose_lr(encoder, has_adapters)
     if settings.head_lr is None:

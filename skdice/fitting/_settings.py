@@ -94,10 +94,11 @@ classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``.
 that do not occur in the training data, as may happen in a fold, are ignored.
 """
 _MAX_EPOCHS = """
-Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30 passes: it
-shows texts with positives about 1,200 times and takes at least about 200 optimiser steps (150 in
-tiny sets). Pairs of texts get four. Over entities that are not rare, cross-entropy gets at least
-eight, or as many as 512 steps allow. ``max_epochs_`` is the number used.
+Passes over the training rows with positives (``negative_ratio``). With "auto", up to 250 sentences
+with entities get 30, and four times as many sentences half of that. Where entities are rare, and
+with texts of other kinds, it shows texts with positives about 1,200 times and takes at least about
+200 optimiser steps, in 3 to 30 passes. A tiny set gets 150 steps and pairs of texts four passes.
+``max_epochs_`` is the number used.
 """
 _NEGATIVE_RATIO = """
 How many texts without a positive an epoch has for each text with one; they are drawn at random in

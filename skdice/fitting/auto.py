@@ -44,8 +44,7 @@ CONSTANTS = {
     "fewest_epochs": Constant(3, "epochs at least", RESULTS),
     "most_epochs": Constant(30, "epochs at most", RESULTS),
     "fewest_steps": Constant(150, "steps of a fit on a tiny set, in more epochs", RESULTS),
-    "passes": Constant(8, "passes of cross-entropy over many sentences", RESULTS),
-    "most_steps": Constant(512, "steps up to which these passes are made", RESULTS),
+    "few_sentences": Constant(250, "sentences with entities up to which 30 epochs are made", STUDY),
     "pair_epochs": Constant(4, "epochs of pairs, whose head begins trained", RESULTS),
     "lr": Constant(1e-4, "learning rate of an encoder of 12 layers of 384 hidden units", RESULTS),
     "width": Constant(384, "hidden units of that encoder; the rate falls with the width", RESULTS),
@@ -285,31 +284,35 @@ def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
     )
 
 
-def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
-    """Show texts with positives about 1,200 times, in at least about 200 steps.
+def choose_max_epochs(facts: EpochFacts) -> Choice:
+    """Make 30 epochs of few sentences with entities, fewer of more; show other texts 1,200 times.
 
-    ``is_mean`` says whether the loss is a mean over items, as cross-entropy is.
+    The epochs of sentences with entities fall with the square root of their number, so that twice
+    the sentences have 1.4 times the steps. Other texts with positives are shown about 1,200 times,
+    in at least about 200 steps.
     """
     if facts.compares:
         epochs = int(constant("pair_epochs"))
         why = f"{epochs} epochs, because the head starts from a logistic regression."
         return Choice(epochs, why)
-    name = "query_presentations" if facts.rows.task == "querying" else "presentations"
-    n_steps, shown = facts.n_steps, constant(name)
-    wanted = math.ceil(max(constant("steps") / n_steps, shown / facts.n_positive))
+    n_steps, n_positive, rows = facts.n_steps, facts.n_positive, facts.rows
     fewest, most = int(constant("fewest_epochs")), int(constant("most_epochs"))
+    positives = "texts with positives" if facts.n_texts is not None else "texts"
+    if rows.task == "tagging" and rows.labels.has_entities and facts.ratio is None:
+        n = n_positive if facts.n_texts is None else int(facts.n_texts.sum())
+        few = constant("few_sentences")
+        wanted = round(most * min(1.0, math.sqrt(few / n)))
+        aim = f"Up to {few:.0f} sentences have {most} epochs, and four times as many half of that"
+        positives, n_positive = "sentences", n
+    else:
+        shown = constant("query_presentations" if rows.task == "querying" else "presentations")
+        wanted = math.ceil(max(constant("steps") / n_steps, shown / n_positive))
+        aim = f"about {shown:,.0f} presentations and at least {constant('steps'):.0f} steps"
+        aim = f"The aim is {aim}, in {fewest} to {most} epochs"
     epochs = max(min(max(wanted, fewest), most), math.ceil(constant("fewest_steps") / n_steps))
-    aim = f"about {shown:,.0f} presentations and at least {constant('steps'):.0f} steps"
-    aim = f"The aim is {aim}, in {fewest} to {most} epochs"
     if epochs > most:
         aim = f"A tiny set takes at least {constant('fewest_steps'):.0f} steps"
-    if facts.rows.labels.has_entities and facts.ratio is None and is_mean:
-        passes = int(min(constant("passes"), constant("most_steps") // n_steps))
-        if passes > epochs:
-            epochs, n_most = passes, constant("most_steps")
-            aim = f"Cross-entropy over many entities gains by more epochs, up to {n_most:.0f} steps"
-    positives = "texts with positives" if facts.n_texts is not None else "texts"
-    presented = f"{facts.n_positive:,} {positives} x {epochs} = {facts.n_positive * epochs:,}"
+    presented = f"{n_positive:,} {positives} x {epochs} = {n_positive * epochs:,}"
     made = f"{n_steps:,} x {epochs} = {n_steps * epochs:,} steps"
     return Choice(epochs, f"{epochs} epochs: {presented} presentations, in {made}. {aim}.")
 

@@ -217,11 +217,24 @@ def test_steps_are_those_of_the_optimiser(quick_bert):
     ],
 )
 def test_epochs_count_steps_and_texts_with_positives(n_steps, n_positive, epochs):
-    chosen = choose("max_epochs", n_steps=n_steps, n_positive=n_positive, is_mean=False)
+    chosen = choose("max_epochs", n_steps=n_steps, n_positive=n_positive)
     assert chosen.value == epochs
     facts = {"task": "querying", "n_steps": n_steps, "n_positive": 2 * n_positive}
-    twice = choose("max_epochs", **facts, is_mean=True)
-    assert twice.value == epochs
+    assert choose("max_epochs", **facts).value == epochs
+
+
+@pytest.mark.parametrize(
+    "n, epochs", [(50, 38), (125, 30), (250, 30), (500, 21), (1000, 15), (3000, 9), (50000, 3)]
+)
+def test_epochs_of_sentences_with_entities_fall_slowly(n, epochs):
+    facts = {
+        "has_entities": True,
+        "n_steps": -(-n // 16),
+        "n_texts": np.array([n - n // 4, n // 4]),
+    }
+    assert choose("max_epochs", **facts, n_positive=n - n // 4).value == epochs
+    is_rare = choose("max_epochs", **facts, n_positive=n - n // 4, ratio=2.0)
+    assert is_rare.value < 30 or n < 125
 
 
 @pytest.mark.parametrize(
@@ -355,12 +368,16 @@ def test_rules(parameter, facts, value, why):
             "steps. The aim is about 1,200 presentations and at least 200 steps, in 3 to 30 epochs",
         ),
         ({"n_steps": 2, "n_positive": 20}, "A tiny set takes at least 150 steps."),
-        ({"n_steps": 63, "n_positive": 1000, "has_entities": True}, "Cross-entropy over many"),
+        (
+            {"n_steps": 63, "n_positive": 1000, "has_entities": True},
+            "15 epochs: 1,000 sentences x 15 = 15,000 presentations, in 63 x 15 = 945 steps. "
+            "Up to 250 sentences have 30 epochs, and four times as many half of that.",
+        ),
         ({"compares": True}, "4 epochs, because the head starts from a logistic regression."),
     ],
 )
 def test_epochs_are_explained(facts, why):
-    assert why in choose("max_epochs", **facts, is_mean=True).why
+    assert why in choose("max_epochs", **facts).why
 
 
 @pytest.mark.parametrize(
