@@ -24,7 +24,7 @@ def pending(done: pd.DataFrame, parts: list[str]) -> list[Run]:
     """Return the runs of the first part that has any left."""
     finished = {Run(*row) for row in done[list(Run._fields)].itertuples(index=False, name=None)}
     for part in parts:
-        if left := [run for run in PARTS[part](done) if run not in finished]:
+        if left := [run for run in PARTS[part]() if run not in finished]:
             return left
     return []
 

@@ -1,5 +1,6 @@
 """One run: fit, predict, and score; a run is a row of a table."""
 
+import subprocess
 import time
 import warnings
 from collections.abc import Mapping
@@ -95,7 +96,7 @@ def execute(run: Run, data: Path, encoders: Path, rows: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        The fields of the run, the ``device`` ("cpu" or "cuda"), ``cpu_seconds`` of the fit,
+        The fields of the run, the ``commit``, the ``device`` ("cpu" or "cuda"), ``cpu_seconds`` of the fit,
         ``predict_seconds`` (of a core as well), ``n_test``, what the fit took (``took_loss``,
         ``took_lr``, ``took_epochs``, ``crf``, ``word_shapes``, ``n_steps``), and ``f1`` in percent.
         Where a ratio makes entities rare, ``f1_as_rare`` is of test rows weighted so that they are
@@ -132,6 +133,7 @@ def execute(run: Run, data: Path, encoders: Path, rows: Path) -> dict[str, Any]:
     device = torch.device(estimator.net_.device).type
     np.savez_compressed(rows / file_name(run, device), counts=counts)
     row = run._asdict() | {
+        "commit": _commit(),
         "device": device,
         "cpu_seconds": round(fitted - cpu, 1),
         "predict_seconds": round(time.process_time() - fitted, 1),
@@ -148,6 +150,13 @@ def execute(run: Run, data: Path, encoders: Path, rows: Path) -> dict[str, Any]:
         weight = rarity_weights(corpus, scored.y, ratio)
         row["f1_as_rare"] = round(100 * f1_of(counts, weight), 3)
     return row
+
+
+def _commit() -> str:
+    """Return the commit that is checked out."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    here = Path(__file__).parent
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=here).stdout.strip()
 
 
 def file_name(run: Run, device: str) -> str:
