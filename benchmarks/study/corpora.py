@@ -78,7 +78,8 @@ class Regime(NamedTuple):
 
 
 REGIMES = {
-    **{str(n): Regime(n) for n in (125, 250, 500, 700, 1000, 3000)},
+    **{str(n): Regime(n) for n in (100, 125, 250, 500, 700, 1000, 3000)},
+    "all": Regime(10**6),
     "ratio-80": Regime(2000, ratio=80),
     "ratio-160": Regime(2000, ratio=160),
 }

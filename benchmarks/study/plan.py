@@ -11,6 +11,7 @@ CORPORA = ("CoNLL03", "WikiGold", "NCBI-disease", "BC5CDR")
 TUNING_DRAW, NEW_DRAW, N_DRAWS = 520, FIRST_DRAW + 10, 2
 # Epochs of the candidate: 30 up to 250 sentences, then less by the square root of their number.
 CANDIDATE = {"125": 30, "250": 30, "500": 21, "700": 18, "1000": 15, "3000": 9}
+_SHAPES = ("auto", "auto, without shapes")
 # Learning rate and epochs of cross-entropy that the fourth edition tuned.
 TUNED = {"MiniLM": (1e-4, 60), "E5": (1e-4, 30), "MPNet": (5e-5, 30)}
 
@@ -39,6 +40,31 @@ def sizes() -> list[Run]:
     return runs
 
 
+def teacher() -> list[Run]:
+    """MiniLM alone, with MPNet as its teacher, and MPNet, with 250 sentences."""
+    cells = [("MiniLM", corpus) for corpus in ("CoNLL03", "WikiGold", "BC5CDR", "NCBI-disease")]
+    names = ("auto", "auto, MPNet and 2000", "auto, MPNet and 500", "auto, unlabeled")
+    runs = [_tuning(cell, "250", name, 0) for cell in cells for name in names]
+    return [*runs, *(_tuning(("MPNet", corpus), "250", "auto", 0) for _, corpus in cells)]
+
+
+def continued() -> list[Run]:
+    """A tagger of all of CoNLL03 in place of the encoder."""
+    return [
+        _tuning((encoder, corpus), regime, name, 0)
+        for encoder in ("MiniLM", "E5")
+        for regime in ("100", "250")
+        for corpus in ("WikiGold", "BC5CDR", "NCBI-disease")
+        for name in ("auto", "auto, from CoNLL03")
+    ]
+
+
+def shapes() -> list[Run]:
+    """Word shapes with an encoder that has no table of token types."""
+    cells = [("MPNet", corpus) for corpus in ("CoNLL03", "WikiGold")]
+    return [_tuning(cell, "250", name, 0) for cell in cells for name in _SHAPES]
+
+
 def _tuning(cell: tuple[str, str], regime: str, contender: str, epochs: int) -> Run:
     return Run(*cell, regime, contender, 0.0, epochs, TUNING_DRAW)
 
@@ -56,4 +82,11 @@ def primary() -> list[Run]:
     return runs
 
 
-PARTS: dict[str, Callable[[], list[Run]]] = {"length": length, "sizes": sizes, "primary": primary}
+PARTS: dict[str, Callable[[], list[Run]]] = {
+    "length": length,
+    "sizes": sizes,
+    "teacher": teacher,
+    "continued": continued,
+    "shapes": shapes,
+    "primary": primary,
+}

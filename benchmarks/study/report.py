@@ -31,7 +31,9 @@ def table_of(done: pd.DataFrame, part: str) -> pd.DataFrame:
     way = (runs["contender"] + " " + epochs).str.strip()
     cell = runs["f1"].map("{:.1f}".format) + " (" + runs["n_steps"].astype(str) + ")"
     rows = ["regime", "encoder", "corpus"]
-    return runs.assign(way=way, cell=cell).pivot(index=rows, columns="way", values="cell").fillna("")
+    return (
+        runs.assign(way=way, cell=cell).pivot(index=rows, columns="way", values="cell").fillna("")
+    )
 
 
 def differences(done: pd.DataFrame, is_tuned: bool) -> pd.DataFrame:
@@ -46,7 +48,7 @@ def differences(done: pd.DataFrame, is_tuned: bool) -> pd.DataFrame:
 
 
 def of_corpora(pairs: pd.DataFrame) -> str:
-    """Write the mean over corpora with its interval; a corpus counts once for each encoder it has."""
+    """Write the mean over corpora and its interval; a corpus counts once for each encoder."""
     means = pairs.groupby(["corpus", "encoder"])["difference"].mean().groupby("corpus")
     corpora, weight = means.mean(), means.size()
     mean = (corpora * weight).sum() / weight.sum()
@@ -89,14 +91,14 @@ def cells(done: pd.DataFrame) -> pd.DataFrame:
 
 def report(done: pd.DataFrame) -> str:
     """Return all tables in Markdown."""
+    of_parts = {f"{part}: F1 on dev rows (optimiser steps)": table_of(done, part) for part in PARTS}
     tables = {
-        "Length: F1 on dev rows (optimiser steps), 250 sentences": table_of(done, "length"),
-        "Sizes: F1 on dev rows (optimiser steps)": table_of(done, "sizes"),
+        **{title: table for title, table in of_parts.items() if not title.startswith("primary")},
         "New draws": primary(done),
         "Cells of the new draws: the defaults, and less cross-entropy": cells(done),
     }
     texts = [
-        f"### {title}\n\n{table.reset_index(drop=not table.index.names[0]).to_markdown(index=False)}"
+        f"### {title}\n\n{table.to_markdown(index=False)}"
         for title, table in tables.items()
         if len(table)
     ]
