@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from .plan import PARTS
-from .report import draw, report
+from .report import report
 from .runs import SCORES, Run, execute, read
 
 
@@ -24,7 +24,7 @@ def pending(done: pd.DataFrame, parts: list[str]) -> list[Run]:
     """Return the runs of the first part that has any left."""
     finished = {Run(*row) for row in done[list(Run._fields)].itertuples(index=False, name=None)}
     for part in parts:
-        if left := [run for run in PARTS[part](done) if run not in finished]:
+        if left := [run for run in PARTS[part]() if run not in finished]:
             return left
     return []
 
@@ -64,13 +64,9 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no run after it")
     parser.add_argument("--report", action="store_true", help="print the tables, and end")
-    parser.add_argument("--picture", type=Path, help="file to draw the differences in, and end")
     args = parser.parse_args()
     if args.report:
-        print(report(read(args.out), args.out.with_suffix(".rows")))
-    if args.picture:
-        draw(read(args.out), args.picture)
-    if args.report or args.picture:
+        print(report(read(args.out)))
         return
     carry_out(args.parts, args.data, args.encoders, args.out, args.jobs, args.minutes)
 

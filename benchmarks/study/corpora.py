@@ -78,8 +78,8 @@ class Regime(NamedTuple):
 
 
 REGIMES = {
-    "250": Regime(250),
-    "1000": Regime(1000),
+    **{str(n): Regime(n) for n in (100, 125, 250, 500, 700, 1000, 3000)},
+    "all": Regime(10**6),
     "ratio-80": Regime(2000, ratio=80),
     "ratio-160": Regime(2000, ratio=160),
 }

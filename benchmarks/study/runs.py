@@ -1,5 +1,6 @@
 """One run: fit, predict, and score; a run is a row of a table."""
 
+import subprocess
 import time
 import warnings
 from collections.abc import Mapping
@@ -27,28 +28,28 @@ class Contender(NamedTuple):
     ----------
     parameters : mapping
         What is set on the estimator.
-    has_unlabeled : bool
-        Whether ``fit`` gets rows without labels as well.
+    n_unlabeled : int
+        How many rows without labels ``fit`` gets as well.
+    teacher : str
+        The encoder of a tagger that learned from the same rows and labels these; "" for none.
+    source : str
+        A corpus of which a tagger learned, in whose place the fit begins; "" for none.
     """
 
     parameters: Mapping[str, Any]
-    has_unlabeled: bool = False
+    n_unlabeled: int = 0
+    teacher: str = ""
+    source: str = ""
 
 
-# Tags that are scored one by one, and no word-shape features.
-PLAIN = {"word_shapes": False, "crf": False}
 CONTENDERS = {
     "auto": Contender({}),
     "ce": Contender({"loss": "ce"}),
     "dice": Contender({"loss": "dice"}),
-    **{f"{loss}, plain": Contender({"loss": loss, **PLAIN}) for loss in ("ce", "dice")},
-    **{
-        f"{loss}, sampled": Contender({"loss": loss, "negative_ratio": 2, **PLAIN})
-        for loss in ("ce", "dice")
-    },
-    "ce, all rows": Contender({"loss": "ce", "negative_ratio": None, **PLAIN}),
-    "auto, ensemble": Contender({"n_members": 3}),
-    "auto, unlabeled": Contender({}, has_unlabeled=True),
+    "auto, unlabeled": Contender({}, n_unlabeled=2000),
+    **{f"auto, MPNet and {n}": Contender({}, n_unlabeled=n, teacher="MPNet") for n in (500, 2000)},
+    "auto, from CoNLL03": Contender({}, source="CoNLL03"),
+    "auto, without shapes": Contender({"word_shapes": False}),
 }
 
 
@@ -95,20 +96,25 @@ def execute(run: Run, data: Path, encoders: Path, rows: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        The fields of the run, the ``device`` ("cpu" or "cuda"), ``cpu_seconds`` of the fit,
-        ``predict_seconds`` (of a core as well), ``n_test``, what the fit took (``took_loss``,
-        ``took_lr``, ``took_epochs``, ``crf``, ``word_shapes``, ``n_steps``), and ``f1`` in percent.
-        Where a ratio makes entities rare, ``f1_as_rare`` is of test rows weighted so that they are
-        as rare. Draws that choose settings are scored on dev rows, the others on test rows. What
-        each scored row has (see :func:`count`) is written to the directory ``rows``.
+        The fields of the run, the ``commit``, the ``device`` ("cpu" or "cuda"), ``cpu_seconds`` of
+        the fit, ``predict_seconds`` (of a core as well), ``n_test``, what the fit took
+        (``took_loss``, ``took_lr``, ``took_epochs``, ``crf``, ``word_shapes``, ``n_steps``), and
+        ``f1`` in percent. Where a ratio makes entities rare, ``f1_as_rare`` is of test rows
+        weighted so that they are as rare. Draws that choose settings are scored on dev rows, the
+        others on test rows. What each scored row has (see :func:`count`) is written to the
+        directory ``rows``.
     """
     torch.set_num_threads(1)
     corpus = CORPORA[run.corpus]
     parts = draw(run.corpus, run.regime, run.draw, data)
     scored = parts.test if run.draw >= FIRST_DRAW else parts.dev
     contender = CONTENDERS[run.contender]
+    saved, model = rows.with_suffix(".models"), encoder_path(run.encoder, encoders)
+    if contender.source:
+        first = Run(run.encoder, contender.source, "all", "auto", 0.0, 0, run.draw)
+        model = str(_saved_tagger(first, data, encoders, saved))
     estimator = DiceTokenTagger(
-        encoder_path(run.encoder, encoders),
+        model,
         precision=PRECISION,
         random_state=run.draw,
         verbose=0,
@@ -119,7 +125,13 @@ def execute(run: Run, data: Path, encoders: Path, rows: Path) -> dict[str, Any]:
         estimator.set_params(lr=run.lr, head_lr=5 * run.lr)
     if run.epochs:
         estimator.set_params(max_epochs=run.epochs)
-    more = {"unlabeled": parts.unlabeled} if contender.has_unlabeled else {}
+    more: dict[str, Any] = {}
+    if contender.n_unlabeled:
+        more["unlabeled"] = parts.unlabeled[: contender.n_unlabeled]
+    if contender.teacher:
+        first = run._replace(encoder=contender.teacher, contender="auto", lr=0.0, epochs=0)
+        teacher = _saved_tagger(first, data, encoders, saved)
+        more["teacher"] = DiceTokenTagger.from_pretrained(teacher)
     with warnings.catch_warnings():
         # Fits that find nothing are results.
         warnings.simplefilter("ignore", UserWarning)
@@ -132,6 +144,7 @@ def execute(run: Run, data: Path, encoders: Path, rows: Path) -> dict[str, Any]:
     device = torch.device(estimator.net_.device).type
     np.savez_compressed(rows / file_name(run, device), counts=counts)
     row = run._asdict() | {
+        "commit": _commit(),
         "device": device,
         "cpu_seconds": round(fitted - cpu, 1),
         "predict_seconds": round(time.process_time() - fitted, 1),
@@ -148,6 +161,33 @@ def execute(run: Run, data: Path, encoders: Path, rows: Path) -> dict[str, Any]:
         weight = rarity_weights(corpus, scored.y, ratio)
         row["f1_as_rare"] = round(100 * f1_of(counts, weight), 3)
     return row
+
+
+def _saved_tagger(run: Run, data: Path, encoders: Path, saved: Path) -> Path:
+    """Fit the tagger of a run, or find it where it was saved."""
+    directory = saved / file_name(run, "cpu").removesuffix(".npz")
+    if not directory.exists():
+        train = draw(run.corpus, run.regime, run.draw, data).train
+        tagger = DiceTokenTagger(
+            encoder_path(run.encoder, encoders),
+            precision=PRECISION,
+            random_state=run.draw,
+            verbose=0,
+        )
+        saved.mkdir(parents=True, exist_ok=True)
+        cpu = time.process_time()
+        tagger.fit(train.X, train.y).save_pretrained(directory)
+        print(f"{directory.name}: {time.process_time() - cpu:.0f} s of fit", flush=True)
+    return directory
+
+
+def _commit() -> str:
+    """Return the commit that is checked out."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    here = Path(__file__).parent
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=here
+    ).stdout.strip()
 
 
 def file_name(run: Run, device: str) -> str:
