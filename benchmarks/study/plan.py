@@ -62,7 +62,7 @@ def continued() -> list[Run]:
 def shapes() -> list[Run]:
     """Word shapes with an encoder that has no table of token types."""
     cells = [("MPNet", corpus) for corpus in ("CoNLL03", "WikiGold")]
-    return [_tuning(cell, "250", name, 0) for cell in cells for name in _SHAPES]
+    return [_tuning(cell, "250", name, 13) for cell in cells for name in _SHAPES]
 
 
 def _tuning(cell: tuple[str, str], regime: str, contender: str, epochs: int) -> Run:
