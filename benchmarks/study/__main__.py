@@ -21,12 +21,10 @@ from .runs import SCORES, Run, execute, read
 
 
 def pending(done: pd.DataFrame, parts: list[str]) -> list[Run]:
-    """Return the runs of the first part that has any left."""
+    """Return the runs that are left, part by part."""
     finished = {Run(*row) for row in done[list(Run._fields)].itertuples(index=False, name=None)}
-    for part in parts:
-        if left := [run for run in PARTS[part]() if run not in finished]:
-            return left
-    return []
+    runs = dict.fromkeys(run for part in parts for run in PARTS[part]())
+    return [run for run in runs if run not in finished]
 
 
 def carry_out(
@@ -38,7 +36,6 @@ def carry_out(
     running: dict[Future, Run] = {}
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
         while True:
-            # Asked again after every run: what comes next may depend on it.
             left = [run for run in pending(done, parts) if run not in running.values()]
             for run in left[: jobs - len(running)] if time.monotonic() < end else []:
                 future = pool.submit(execute, run, data, encoders, file.with_suffix(".models"))

@@ -50,7 +50,7 @@ def table_of(done: pd.DataFrame, part: str) -> pd.DataFrame:
 
 def differences(done: pd.DataFrame, is_tuned: bool) -> pd.DataFrame:
     """Return the F1 of the defaults less that of cross-entropy, a row for each pair of fits."""
-    runs = runs_of(done, "primary")
+    runs = pd.concat([runs_of(done, "primary"), runs_of(done, "tuned")])
     setting = {e: TUNED[e] if is_tuned and e == "MiniLM" else (0.0, 30) for e in ENCODERS}
     is_other = [setting[e] == (lr, n) for e, lr, n in zip(runs.encoder, runs.lr, runs.epochs)]
     other = runs[(runs["contender"] == "ce") & np.array(is_other, dtype=bool)]
