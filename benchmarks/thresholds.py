@@ -1,6 +1,6 @@
 """Thresholds of rare pairs and texts: what "auto" takes beside others, and beside the best one.
 
-    python -m benchmarks.thresholds path/to/data [--rows 250 500 1000] [--draws 3] [--device cuda]
+    python -m benchmarks.thresholds path/to/data [--rows 250 500 1000] [--draws 0 1 2] [--device cuda]
 
 Each cell is a fit of the defaults on rows of which a share is positive: others are left out until
 it is. F1 of the positive class on up to 2,000 test rows with the same share. Finished cells
@@ -70,7 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path, help="directory of the corpora")
     parser.add_argument("--rows", type=int, nargs="+", default=[250, 500, 1000])
-    parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--draws", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/thresholds.csv"))
     args = parser.parse_args()
@@ -78,7 +78,7 @@ def main() -> None:
     keys = ["corpus", "share of positives", "rows", "draw"]
     done = pd.read_csv(args.out) if args.out.exists() else pd.DataFrame(columns=keys)
     finished = set(done[keys].fillna("as it is").astype(str).itertuples(index=False, name=None))
-    for draw in range(args.draws):
+    for draw in args.draws:
         for corpus, shares in SHARES.items():
             for share in shares:
                 for n in args.rows:
