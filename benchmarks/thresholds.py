@@ -1,6 +1,6 @@
 """Thresholds of rare pairs and texts: what "auto" takes beside others, and beside the best one.
 
-    python -m benchmarks.thresholds path/to/data [--rows 250 500 1000] [--draws 0 1 2] [--device cuda]
+    python -m benchmarks.thresholds path/to/data [--rows 250 500 1000] [--draws 0 1 2]
 
 Each cell is a fit of the defaults on rows of which a share is positive: others are left out until
 it is. F1 of the positive class on up to 2,000 test rows with the same share. Finished cells
