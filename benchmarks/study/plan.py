@@ -10,7 +10,7 @@ CORPORA = ("CoNLL03", "WikiGold", "NCBI-disease", "BC5CDR")
 # Draws below 600 choose rules and are scored on dev rows; the fourth edition ended with draw 703.
 TUNING_DRAW, NEW_DRAW, N_DRAWS = 520, FIRST_DRAW + 10, 2
 # Dice with 13 epochs; dice and cross-entropy with 13 and 30 of 250 sentences, and fewer of more.
-EPOCHS = {"500": (13, 9, 21), "1000": (13, 7, 15), "700": (13, 8, 18)}
+EPOCHS = {"500": (13, 9, 21), "700": (13, 8, 18), "1000": (13, 7, 15)}
 _SHAPES = ("auto", "auto, without shapes")
 # Learning rate and epochs of cross-entropy that the fourth edition tuned.
 TUNED = {"MiniLM": (1e-4, 60), "E5": (1e-4, 30), "MPNet": (5e-5, 30)}
