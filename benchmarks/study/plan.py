@@ -49,9 +49,9 @@ def continued() -> list[Run]:
     """A tagger of 3,000 sentences of CoNLL03 in place of the encoder."""
     return [
         _tuning((encoder, corpus), regime, name, 0)
-        for regime in ("100", "250")
-        for corpus in ("WikiGold", "BC5CDR", "NCBI-disease")
         for encoder in ("MiniLM", "E5")
+        for corpus in ("WikiGold", "BC5CDR", "NCBI-disease")
+        for regime in ("100", "250")
         for name in ("auto, from CoNLL03", "auto")
     ]
 
