@@ -39,9 +39,9 @@ def table_of(done: pd.DataFrame, part: str) -> pd.DataFrame:
     epochs = runs["epochs"].astype(str).where(runs["epochs"] > 0, "")
     way = (runs["contender"] + " " + epochs).str.strip()
     cell = runs["f1"].map("{:.1f}".format) + " (" + runs["n_steps"].astype(str) + ")"
-    rows = ["regime", "encoder", "corpus"]
+    rows = ["sentences", "encoder", "corpus"]
     return (
-        runs.assign(way=way, cell=cell)
+        runs.assign(way=way, cell=cell, sentences=runs["regime"].astype(int))
         .pivot(index=rows, columns="way", values="cell")
         .fillna("")
         .reset_index()
@@ -108,6 +108,6 @@ def report(done: pd.DataFrame) -> str:
     if len(differences(done, is_tuned=False)):
         tables["New draws"] = primary(done)
         tables["Cells of the new draws: the defaults, and less cross-entropy"] = cells(done)
-    texts = [f"### {title}\n\n{table.to_markdown(index=False)}" for title, table in tables.items()]
+    texts = [f"### {title}\n\n{table.to_markdown(index=False, disable_numparse=True)}" for title, table in tables.items()]
     hours = done["cpu_seconds"].sum() / 3600
     return "\n\n".join([*texts, f"{len(done)} runs in {hours:.1f} hours of a core."])

@@ -20,8 +20,8 @@ _CRF = """
 Whether to put a linear-chain conditional random field (CRF) over the tags of a sentence; its
 transitions are those that the scheme allows. The loss, whichever it is, and ``predict_proba`` then
 use the probability of each tag among all well-formed sequences. For chunk tags only. "auto" uses it
-for up to 800 entities that are not names: of those in sentences with a capital letter, at most two
-in three are capitalised. Other programs that load a saved model do not apply the CRF.
+for up to 1,200 entities that are not names: of those in sentences with a capital letter, at most
+two in three are capitalised. Other programs that load a saved model do not apply the CRF.
 """
 _WORD_SHAPES = """
 Whether to use word-shape features: each word gets its shape (lower or upper case, capitalised,

@@ -29,7 +29,7 @@ class Constant(NamedTuple):
 
 STUDY, RESULTS = "benchmarks/STUDY.md", "benchmarks/RESULTS.md"
 CONSTANTS = {
-    "few_entities": Constant(800, "entities up to which dice and the CRF are taken", STUDY),
+    "few_entities": Constant(1200, "entities up to which dice and the CRF are taken", STUDY),
     "names": Constant(
         2 / 3, "share of capitalised entities from which on entities are names", RESULTS
     ),
@@ -44,9 +44,10 @@ CONSTANTS = {
     "fewest_epochs": Constant(3, "epochs at least", RESULTS),
     "most_epochs": Constant(30, "epochs at most", RESULTS),
     "fewest_steps": Constant(150, "steps of a fit on a tiny set, in more epochs", RESULTS),
-    "few_sentences": Constant(250, "sentences with entities from which on epochs fall", STUDY),
-    "set_epochs": Constant(13, "epochs of so many sentences with a set loss", STUDY),
-    "mean_epochs": Constant(30, "the same with a loss that is a mean over items", STUDY),
+    "set_epochs": Constant(13, "epochs of few sentences with entities, with a set loss", STUDY),
+    "set_sentences": Constant(700, "sentences from which on these epochs fall", STUDY),
+    "mean_epochs": Constant(30, "epochs of few, with a loss that is a mean over items", STUDY),
+    "mean_sentences": Constant(250, "sentences from which on those fall", STUDY),
     "regressed_epochs": Constant(4, "epochs if the head begins as a regression", RESULTS),
     "lr": Constant(1e-4, "learning rate of an encoder of 12 layers of 384 hidden units", RESULTS),
     "width": Constant(384, "hidden units of that encoder; the rate falls with the width", RESULTS),
@@ -148,9 +149,9 @@ def choose_crf(facts: RowFacts) -> Choice:
         why = f"The entities are names, {names:.0%} of them capitalised"
         return Choice(False, f"{why}, and a CRF did not raise F1 of names.")
     if n > few:
-        why = f"A CRF did not raise F1 with more than {few} entities, and there are {n:,}."
+        why = f"A CRF did not raise F1 with more than {few:,} entities, and there are {n:,}."
         return Choice(False, why)
-    why = f"A CRF raised F1 with at most {few} entities that are no names, and there are {n:,}."
+    why = f"A CRF raised F1 with at most {few:,} entities that are no names, and there are {n:,}."
     return Choice(True, why)
 
 
@@ -236,9 +237,9 @@ def choose_loss(facts: EpochFacts) -> Choice:
         many = f"the {rows.n_unlabeled:,} rows without labels add many"
         return Choice("ce", f"Cross-entropy was better than dice with many entities, and {many}.")
     if n > few:
-        why = f"Cross-entropy was better than dice with more than {few} entities"
+        why = f"Cross-entropy was better than dice with more than {few:,} entities"
         return Choice("ce", f"{why}, and there are {n:,}.")
-    why = f"Dice was better than cross-entropy with at most {few} entities"
+    why = f"Dice was better than cross-entropy with at most {few:,} entities"
     return Choice("dice", f"{why}, and there are {n:,}.")
 
 
@@ -286,9 +287,9 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
     shown = constant("query_presentations" if rows.task == "querying" else "presentations")
     wanted, aim = shown / n_positive, f"about {shown:,.0f} presentations"
     if rows.task == "tagging" and rows.labels.has_entities and facts.ratio is None:
-        positives, few = "sentences", constant("few_sentences")
+        positives, kind = "sentences", "mean" if is_mean else "set"
         n_positive = n_positive if facts.n_texts is None else int(facts.n_texts.sum())
-        whole = constant("mean_epochs" if is_mean else "set_epochs")
+        whole, few = constant(f"{kind}_epochs"), constant(f"{kind}_sentences")
         wanted = whole * math.sqrt(few / max(n_positive, few))
         aim = f"{whole:.0f} epochs of {few:.0f} sentences, half of that of four times as many"
     wanted = math.ceil(max(constant("steps") / n_steps, wanted))
