@@ -108,6 +108,10 @@ def report(done: pd.DataFrame) -> str:
     if len(differences(done, is_tuned=False)):
         tables["New draws"] = primary(done)
         tables["Cells of the new draws: the defaults, and less cross-entropy"] = cells(done)
-    texts = [f"### {title}\n\n{table.to_markdown(index=False, disable_numparse=True)}" for title, table in tables.items()]
+    texts = []
+    for title, table in tables.items():
+        # A sign before a number is kept.
+        markdown = table.to_markdown(index=False, disable_numparse=True)
+        texts.append(f"### {title}\n\n{markdown}")
     hours = done["cpu_seconds"].sum() / 3600
     return "\n\n".join([*texts, f"{len(done)} runs in {hours:.1f} hours of a core."])

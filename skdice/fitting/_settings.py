@@ -64,8 +64,8 @@ class Settings:
         "auto", "cv", ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a
         preset (``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" follows our
         measurements. In a token tagger it is "dice" if entities are so rare that epochs are sampled
-        (``negative_ratio``), or if the training data has at most 1,200 of them; in a query tagger it
-        is "dice"; otherwise it is "ce". "cv" takes cross-entropy or dice, whichever has the better
+        (``negative_ratio``), or if the training data has at most 1,200 of them; in a query tagger
+        it is "dice"; otherwise it is "ce". "cv" takes cross-entropy or dice, whichever has the better
         mean score in five folds of the rows: ten more models are fitted. ``loss_`` is the loss that
         was used, ``choices_`` says why.
     class_weight
