@@ -65,9 +65,9 @@ class Settings:
         preset (``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" follows our
         measurements. In a token tagger it is "dice" if entities are so rare that epochs are sampled
         (``negative_ratio``), or if the training data has at most 1,200 of them; in a query tagger
-        it is "dice"; otherwise it is "ce". "cv" takes cross-entropy or dice, whichever has the better
-        mean score in five folds of the rows: ten more models are fitted. ``loss_`` is the loss that
-        was used, ``choices_`` says why.
+        it is "dice"; otherwise it is "ce". "cv" takes cross-entropy or dice, whichever has the
+        better mean score in five folds of the rows: ten more models are fitted. ``loss_`` is the
+        loss that was used, ``choices_`` says why.
     class_weight
         Weight of each gold class, from the counts of the training data (words of a tagger, rows of
         a classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``. Labels of
