@@ -1,7 +1,8 @@
 """Networks, batches and the training loop; knows no estimator."""
 
-from ._batching import Batch, Batcher, Draw, StepSampler, to_device
+from ._batching import Batch, Batcher, StepSampler, count_epoch, to_device
 from ._chain import TagChain
+from ._checkpoint import DirectoryCheckpoint
 from ._loading import (
     Encoder,
     check_peft_config,
@@ -9,17 +10,15 @@ from ._loading import (
 )
 from ._modules import (
     HEAD,
+    MODULES,
     TRANSFORMER,
     Frames,
     MeanModule,
     PairModule,
-    QueryModule,
-    SequenceModule,
-    SpanModule,
     TextModule,
-    TokenModule,
 )
 from ._net import NotFiniteError, TextNet
+from ._onnx import BATCH_TOKENS, onnx_network
 from ._runtime import (
     PRECISIONS,
     RUNTIMES,
@@ -29,17 +28,19 @@ from ._runtime import (
     count_processes,
     current_ranks,
     denormals_flushed,
+    generator_states,
     is_first_process,
     resolve_device,
     resolve_precision,
     seed_generators,
     seeded,
+    set_generator_states,
     works_on,
 )
 from ._train import (
     FitProgress,
     NotLearningError,
+    Run,
     check_callbacks,
     digests_of_trainers,
-    train,
 )

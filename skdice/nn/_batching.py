@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 from torch.utils.data import IterableDataset
 
-from ..text import EncodedDataset, Ragged, offsets_from_lengths, ranges
+from ..text import Draw, EncodedDataset, Ragged, offsets_from_lengths, ranges
 from ._runtime import ALONE, Ranks
 
 Batch = dict[str, Tensor]
@@ -146,19 +146,53 @@ class Batcher:
             windows = windows[n:]
 
 
-@dataclass(frozen=True)
-class Draw:
-    """Which texts an epoch has: so many of each group, other ones in every epoch."""
+class Epoch(NamedTuple):
+    """The texts of an epoch, and its steps.
 
-    group: np.ndarray  # Of each text.
-    n_texts: np.ndarray  # How many of each group have a window,
-    n_drawn: np.ndarray  # and how many of these an epoch has.
+    Attributes
+    ----------
+    windows : Ragged
+        A row for each text that has windows: their numbers.
+    size : ndarray of shape (n_texts,)
+        How many texts each of them counts as.
+    groups : list of ndarray
+        The texts of each group of a draw.
+    n_drawn : ndarray of shape (n_groups,)
+        How many of these an epoch has.
+    n_steps : int
+        However the texts turn out: every epoch has as many steps, none of which is empty.
+    """
+
+    windows: Ragged
+    size: np.ndarray
+    groups: list[np.ndarray]
+    n_drawn: np.ndarray
+    n_steps: int
 
     @property
-    def share(self) -> np.ndarray:
-        """The share of its group that an epoch has, for each text."""
-        share: np.ndarray = (self.n_drawn / np.maximum(self.n_texts, 1))[self.group]
-        return share
+    def has_long_texts(self) -> bool:
+        """Whether a text counts as several."""
+        return bool((self.size > 1).any())
+
+
+def count_epoch(
+    dataset: EncodedDataset, step_size: int, windows_per_text: int = 1, draw: Draw | None = None
+) -> Epoch:
+    """Return the epoch of a data set, whose steps have so many texts."""
+    texts, first = np.unique(dataset.text, return_index=True)
+    windows = Ragged(np.arange(len(dataset)), np.append(first, len(dataset)))
+    # A text that is longer than a step is a step, and counts as one.
+    size = np.clip(windows.lengths // windows_per_text, 1, step_size)
+    groups, n_drawn = [np.arange(len(texts))], np.array([len(texts)])
+    if draw is not None:
+        group = draw.group[texts]
+        n_drawn = draw.n_drawn
+        groups = [np.flatnonzero(group == g) for g in range(len(n_drawn))]
+    total = sum(int(np.sort(size[rows])[:n].sum()) for rows, n in zip(groups, n_drawn))
+    n_steps = -(-total // step_size)
+    if (size > 1).any():
+        n_steps = max(1, total // step_size)
+    return Epoch(windows, size, groups, n_drawn, n_steps)
 
 
 class StepSampler(IterableDataset[list[Batch]]):
@@ -202,35 +236,19 @@ class StepSampler(IterableDataset[list[Batch]]):
         self.step_size = step_size
         self.rng = rng
         self.ranks = ranks
-        n_windows = len(batcher.lengths)
-        texts, first = np.unique(batcher.dataset.text, return_index=True)
-        self._windows = Ragged(np.arange(n_windows), np.append(first, n_windows))
-        length = np.add.reduceat(batcher.lengths, first) if n_windows else first
-        # A text that is longer than a step is a step, and counts as one.
-        self._size = np.clip(self._windows.lengths // windows_per_text, 1, step_size)
-        self._place = _places_by_length(length)
-        self._groups = [np.arange(len(texts))]
-        self._n_drawn = np.array([len(texts)])
-        if draw is not None:
-            group = draw.group[texts]
-            self._groups = [np.flatnonzero(group == g) for g in range(len(draw.n_drawn))]
-            self._n_drawn = draw.n_drawn
-        self.n_texts = int(self._n_drawn.sum())  # In an epoch.
-        # However the texts turn out: every epoch has as many steps, none of which is empty.
-        least = zip(self._groups, self._n_drawn)
-        total = sum(int(np.sort(self._size[rows])[:n].sum()) for rows, n in least)
-        self._has_long_texts = bool((self._size > 1).any())
-        self._n_steps = -(-total // step_size)
-        if self._has_long_texts:
-            self._n_steps = max(1, total // step_size)
+        self._epoch = count_epoch(batcher.dataset, step_size, windows_per_text, draw)
+        self.n_texts = int(self._epoch.n_drawn.sum())  # In an epoch.
+        windows = self._epoch.windows
+        length = np.add.reduceat(batcher.lengths, windows.offsets[:-1]) if len(windows) else []
+        self._place = _places_by_length(np.asarray(length, dtype=np.int64))
 
     def __len__(self) -> int:
         """Return the number of steps in an epoch."""
-        return self._n_steps
+        return self._epoch.n_steps
 
     def __iter__(self) -> Iterator[list[Batch]]:
         for texts in self._steps():
-            windows = self._windows.take(texts).values
+            windows = self._epoch.windows.take(texts).values
             windows = windows[np.argsort(-self.batcher.lengths[windows], kind="stable")]
             own = windows[self.ranks.index :: self.ranks.count]
             step = [self.batcher.collate(part) for part in self.batcher.cut(own)]
@@ -257,19 +275,19 @@ class StepSampler(IterableDataset[list[Batch]]):
 
         Texts lie in a step by length and chance, those of each group spread evenly.
         """
-        n_steps = self._n_steps
+        epoch, n_steps = self._epoch, self._epoch.n_steps
         if not n_steps:
             return []
         share = np.clip(_STEPS_MIXED / n_steps, _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED)
         orders, parts = [], []
-        for rows, n_drawn in zip(self._groups, self._n_drawn):
+        for rows, n_drawn in zip(epoch.groups, epoch.n_drawn):
             drawn = self.rng.permutation(rows)[:n_drawn]
             place = self._place[drawn] + share * self.rng.random(len(drawn))
             orders.append(drawn[np.argsort(place, kind="stable")])
             parts.append((np.arange(len(drawn)) + 0.5) / len(drawn))
         order = np.concatenate(orders)[np.argsort(np.concatenate(parts), kind="stable")]
-        if self._has_long_texts:
-            steps = _cut_evenly(order, self._size[order], n_steps)
+        if epoch.has_long_texts:
+            steps = _cut_evenly(order, epoch.size[order], n_steps)
         else:
             sizes = np.full(n_steps, self.step_size)
             # The short step is not always the one of the longest texts.

@@ -386,3 +386,13 @@ class QueryModule(TextModule):
         # The product is divided by the root of their size, which grows as well.
         sides = (torch.cat(side, dim=-1) / len(logits) ** 0.25 for side in zip(*vectors))
         return torch.cat([scores, *sides], dim=-1)
+
+
+# By the name of the task; texts may have a MeanModule in place of this one.
+MODULES: dict[str, type[TextModule]] = {
+    "tagging": TokenModule,
+    "query-tagging": QueryModule,
+    "questions": SpanModule,
+    "pairs": PairModule,
+    "texts": SequenceModule,
+}

@@ -12,7 +12,7 @@ list of padded batches. What skorch's own methods would do otherwise is:
 - ``partial_fit``: Ctrl-C and errors get out, after ``on_train_end``; skorch swallows Ctrl-C.
 
 skorch's ``Checkpoint`` keeps weights, optimizer and history. To go on bit for bit needs the scaler,
-the memory of the loss and all generators, of every process; see :mod:`skdice.nn._train`.
+the memory of the loss and all generators, of every process; see :class:`skdice.nn._train.Run`.
 """
 
 import copy
@@ -66,8 +66,8 @@ class TextNet(NeuralNet):
     ``fit`` and ``partial_fit`` take a :class:`StepSampler`, :meth:`predict_logits` a
     :class:`Batcher`. Its parameters are those of the estimators and of skorch. ``module`` is a
     class, since a clone must not share weights; of the ``loss``, which is always computed in
-    float32, ``criterion_`` is a copy. ``best_epoch_`` is the epoch of the weights that
-    :func:`train` has kept.
+    float32, ``criterion_`` is a copy. ``best_epoch_`` is the epoch of the weights that a
+    :class:`Run` has kept. If there is a module already, ``begun``, it is not made anew.
     """
 
     # While it is trained, the processes that do so together.
@@ -85,6 +85,7 @@ class TextNet(NeuralNet):
         clip_norm: float | None = 1.0,
         precision: str = "fp32",
         predict_precision: str = "fp32",
+        begun: Any = None,
         **kwargs: Any,
     ) -> None:
         self.loss = loss
@@ -94,6 +95,7 @@ class TextNet(NeuralNet):
         self.clip_norm = clip_norm
         self.precision = precision
         self.predict_precision = predict_precision
+        self.begun = begun
         # A clone passes them itself.
         fixed = {"optimizer": torch.optim.AdamW, "train_split": None, "verbose": 0}
         # What skorch's progress bar counts: a step is one batch.
@@ -103,6 +105,14 @@ class TextNet(NeuralNet):
     @property
     def _default_callbacks(self) -> list[tuple[str, Any]]:
         return [("epoch_timer", EpochTimer())]
+
+    def initialize_module(self) -> "TextNet":
+        """Make the module, or take the one that has been begun."""
+        if self.begun is None:
+            super().initialize_module()
+            return self
+        self.module_, self.begun = self.begun, None
+        return self
 
     def initialize_criterion(self) -> "TextNet":
         """Copy the loss to the device, with its class weights."""

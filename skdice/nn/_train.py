@@ -2,8 +2,9 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -24,7 +25,6 @@ from torch import Tensor
 from tqdm import tqdm
 
 from .._digest import digest
-from ._batching import StepSampler
 from ._runtime import generator_states, set_generator_states
 
 # Made of tensors, numbers, str, lists and dicts.
@@ -64,72 +64,73 @@ class Checkpoint(Protocol):
         """Return the error for a state that is of another fit, or of none."""
 
 
-def train(
-    net: NeuralNet,
-    sampler: StepSampler,
-    *,
-    validate: Callable[[], float] | None = None,
-    patience: int | None = None,
-    must_reach: float | None = None,
-    checkpoint: Checkpoint | None = None,
-    state: State | None = None,
-) -> None:
-    """Train an initialised net; ``net.best_epoch_`` and ``net.history`` say what came of it.
+@dataclass(eq=False, repr=False)
+class Run(Callback):
+    """The training of a network: what it is judged by, and what it goes on from.
 
     ``validate`` gives the task metric of the validation part, larger is better, after every epoch;
     with ``patience``, so many epochs without improvement end the run and restore the best weights.
-
-    With ``must_reach``, which may be infinite, it is a NotLearningError if the last epoch has no
-    lower loss than the first steps, or than that value. The first epoch tells less: with labels of
-    which many are wrong, the loss is at its lowest soon, and little lower.
-
     A ``checkpoint`` gets the state after every epoch, from the first process alone; ``state`` is
-    what it had of a run that this one continues, bit for bit.
-
-    It is a ValueError if loss or gradient stop being finite (the weights are those before that step
-    or, with patience, the best ones), or if the state is of another run.
+    what it had of a run that this one continues, bit for bit. A state of another run is a
+    ValueError.
     """
-    scoring = stopping = None
-    if validate is not None:
+
+    validate: Callable[[], float] | None = None
+    patience: int | None = None
+    checkpoint: Checkpoint | None = None
+    state: State | None = None
+
+    def __post_init__(self) -> None:
+        self.first_losses: list[Tensor] = []
+        self.scoring: EpochScoring | None = None
+        self.stopping: EarlyStopping | None = None
+        validate = self.validate
+        if validate is None:
+            return
         how: dict[str, Any] = {"lower_is_better": False, "use_caching": False, "on_train": True}
-        scoring = EpochScoring(lambda *_: validate(), name="valid_score", **how).initialize()
-        if patience is not None:
+        self.scoring = EpochScoring(lambda *_: validate(), name="valid_score", **how).initialize()
+        if self.patience is not None:
             how = {"lower_is_better": False, "threshold": 0, "load_best": True, "sink": noop}
-            stopping = EarlyStopping("valid_score", patience, **how)
-    run = _Run(scoring, stopping, checkpoint, state)
-    callbacks, before = net.callbacks_, [("scoring", scoring), ("stopping", stopping), ("run", run)]
-    net.callbacks_ = [
-        *((name, callback) for name, callback in before if callback is not None),
-        *callbacks,
-        ("end", _EndOfEpoch(run)),
-    ]
-    try:
-        net.partial_fit(sampler)
+            self.stopping = EarlyStopping("valid_score", self.patience, **how)
+
+    @contextmanager
+    def watching(self, net: NeuralNet) -> Iterator[None]:
+        """Have an initialised net trained inside the block as a part of this run.
+
+        Afterwards ``net.best_epoch_`` is the epoch of the weights that it has.
+        """
+        callbacks = net.callbacks_
+        before = {"scoring": self.scoring, "stopping": self.stopping, "run": self}
+        net.callbacks_ = [
+            *((name, callback) for name, callback in before.items() if callback is not None),
+            *callbacks,
+            ("end", _EndOfEpoch(self)),
+        ]
+        try:
+            yield
+        finally:
+            net.callbacks_ = callbacks
+            finished = sum("dur" in row for row in net.history)
+            net.best_epoch_ = finished if self.stopping is None else self.stopping.best_epoch_
+
+    def check_learned(self, net: NeuralNet, limit: float) -> None:
+        """Raise a NotLearningError if the last epoch has no lower loss than the first steps.
+
+        Nor may it be above a limit, which may be infinite. A fit that a callback has ended is not
+        judged. The first epoch tells less than the first steps: with labels of which many are
+        wrong, the loss is at its lowest soon, and little lower.
+        """
         losses = net.history[:, "train_loss"]
-        has_waited = stopping is not None and stopping.misses_ == patience
-        if must_reach is not None and (has_waited or len(losses) == net.max_epochs):
-            first, last = torch.stack(run.first_losses).mean().item(), losses[-1]
-            limit = min(_FALLEN * first, must_reach)
-            if last > limit:
-                raise NotLearningError(
-                    f"The training loss is {last:.4f} in the last epoch; it was {first:.4f} in the "
-                    f"first steps, and a fit that learned something ends below {limit:.4f}."
-                )
-    finally:
-        net.callbacks_ = callbacks
-        finished = sum("dur" in row for row in net.history)
-        net.best_epoch_ = finished if stopping is None else stopping.best_epoch_
-
-
-@dataclass(eq=False, repr=False)
-class _Run(Callback):
-    """What a run needs to be judged, and to go on from where it was: how far, the history says."""
-
-    scoring: EpochScoring | None
-    stopping: EarlyStopping | None
-    checkpoint: Checkpoint | None
-    state: State | None
-    first_losses: list[Tensor] = field(default_factory=list)
+        has_waited = self.stopping is not None and self.stopping.misses_ == self.patience
+        if not has_waited and len(losses) < net.max_epochs:
+            return
+        first, last = torch.stack(self.first_losses).mean().item(), losses[-1]
+        limit = min(_FALLEN * first, limit)
+        if last > limit:
+            raise NotLearningError(
+                f"The training loss is {last:.4f} in the last epoch; it was {first:.4f} in the "
+                f"first steps, and a fit that learned something ends below {limit:.4f}."
+            )
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         if self.state is None or self.checkpoint is None:
@@ -192,7 +193,7 @@ class _Run(Callback):
 class _EndOfEpoch(Callback):
     """Has the processes agree whether an epoch is the last one, and keeps the state after it."""
 
-    run: _Run
+    run: Run
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         net.is_stopped_ = any(net.ranks_.gather(net.is_stopped_))

@@ -19,6 +19,7 @@ from ._task import (
     Logits,
     Task,
     TaskInfo,
+    TeachableTask,
     TrainingSet,
     correct_draw,
     positives_first,

@@ -73,11 +73,9 @@ class Answering(Task):
     """The answer to a question is a part of its context, or there is none."""
 
     info = TaskInfo(
-        name="answering",
+        name="questions",
         row="question",
         columns=("question", "context"),
-        predicts="answer",
-        measure="questions",
         decision={"null_threshold_": "null_threshold"},
         n_texts=2,
         group_column=1,
@@ -118,13 +116,13 @@ class Answering(Task):
 
     # -- learning ---------------------------------------------------------------------------------
 
-    def check_learnable(self, rows: Rows, loss: Any) -> None:
+    def check_learnable(self, rows: Rows, facts: LabelFacts, loss: Any) -> None:
         check_loss_classes(loss, 1)
 
     def facts(self, rows: Rows) -> LabelFacts:
         return LabelFacts(n_unanswered=sum(span is None for span in rows.y.spans))
 
-    def learn(self, rows: Rows, reader: TextReader) -> Self:
+    def learn(self, rows: Rows, facts: LabelFacts, reader: TextReader) -> Self:
         return replace(self, n_misaligned=rows.y.n_misaligned)
 
     def encode(
@@ -166,7 +164,7 @@ class Answering(Task):
 
     @property
     def head(self) -> HeadSpec:
-        return HeadSpec(kind="spans", suffix="ForQuestionAnswering", n_outputs=2)
+        return HeadSpec(suffix="ForQuestionAnswering", n_outputs=2)
 
     def criterion(self, loss: Loss) -> SpanLoss:
         return SpanLoss(loss)

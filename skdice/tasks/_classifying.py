@@ -26,6 +26,7 @@ from ._task import (
     Logits,
     Task,
     TaskInfo,
+    TeachableTask,
     TrainingSet,
     positives_first,
 )
@@ -35,7 +36,7 @@ _UNLIKELY = 0.03
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Classifying(Task):
+class Classifying(TeachableTask):
     """The base of the classifiers' tasks."""
 
     truncation: str = "longest_first"  # or "second", "error"
@@ -54,7 +55,17 @@ class Classifying(Task):
 
     # -- learning ---------------------------------------------------------------------------------
 
-    def check_learnable(self, rows: Rows, loss: Any) -> None:
+    def facts(self, rows: Rows) -> LabelFacts:
+        if rows.y.names is not None:
+            return LabelFacts(classes=rows.y.names)
+        classes = np.unique(rows.y.values)
+        if len(classes) != 2:
+            return LabelFacts(classes=classes)
+        positive = classes[1] if self.pos_label is None else self.pos_label
+        share = float(np.average(rows.y.values == positive, weights=rows.weight))
+        return LabelFacts(classes=classes, positive_share=share)
+
+    def check_learnable(self, rows: Rows, facts: LabelFacts, loss: Any) -> None:
         labels, names = rows.y.values, rows.y.names
         if names is not None:
             if self.pos_label is not None:
@@ -66,7 +77,7 @@ class Classifying(Task):
                 )
             check_loss_classes(loss, len(names), is_multilabel=True)
             return
-        classes = np.unique(labels).tolist()
+        classes = np.asarray(facts.classes).tolist()
         if len(classes) < 2:
             raise ValueError(
                 f"{self.owner} needs at least two classes in y; got one class, {classes[0]!r}."
@@ -84,21 +95,9 @@ class Classifying(Task):
             allowed = f"a label of y: {list_some(classes)}"
             raise not_allowed(self.owner, "pos_label", allowed, self.pos_label)
 
-    def facts(self, rows: Rows) -> LabelFacts:
-        classes = np.unique(rows.y.values)
-        if rows.y.names is not None or len(classes) != 2:
-            return LabelFacts()
-        positive = classes[1] if self.pos_label is None else self.pos_label
-        share = np.average(rows.y.values == positive, weights=rows.weight)
-        return LabelFacts(positive_share=float(share))
-
-    def learn(self, rows: Rows, reader: TextReader) -> Self:
-        names = rows.y.names
-        task = replace(
-            self,
-            classes=np.unique(rows.y.values) if names is None else names,
-            is_multilabel=names is not None,
-        )
+    def learn(self, rows: Rows, facts: LabelFacts, reader: TextReader) -> Self:
+        is_multilabel = rows.y.names is not None
+        task = replace(self, classes=np.asarray(facts.classes), is_multilabel=is_multilabel)
         assert self.threshold is not None
         log_odds = float(logit(self.threshold))
         if task.is_binary:
@@ -152,7 +151,8 @@ class Classifying(Task):
             group = positives_first(dataset, np.any(target, axis=1))
         else:
             counts = np.bincount(target, weight, minlength=len(self.classes))
-            group = np.argsort(np.argsort(np.bincount(target), kind="stable"))[target]
+            by_frequency = np.argsort(np.bincount(target), kind="stable")
+            group = np.argsort(by_frequency)[target]  # The rank of the class of each text.
         if self.is_binary:
             background = 1 - self.positive
         return TrainingSet(
@@ -177,7 +177,6 @@ class Classifying(Task):
     def head(self) -> HeadSpec:
         kind = "multi" if self.is_multilabel else "single"
         return HeadSpec(
-            kind="sequence",
             suffix="ForSequenceClassification",
             n_outputs=len(self.classes),
             classes=self.class_names,
@@ -279,9 +278,6 @@ class Classifying(Task):
         predicted = ClassLabels((found > 0).astype(np.int64), self.classes)
         return self.taught(self.class_names, predicted, p)
 
-    def classes_of(self, y: ClassLabels) -> list[Any]:
-        return list((np.unique(y.values) if y.names is None else y.names).tolist())
-
     def taught(
         self, classes: list[Any], predicted: ClassLabels, p: np.ndarray
     ) -> list[tuple[ClassLabels, np.ndarray]]:
@@ -338,10 +334,7 @@ class ClassifyingTexts(Classifying):
         name="texts",
         row="text",
         columns=("text",),
-        predicts="labels",
-        measure="texts",
         decision={"threshold_": "fitted_threshold"},
-        can_label=True,
         choosable=("threshold",),
         card=CardTexts(
             "text-classification",
@@ -364,7 +357,7 @@ class ClassifyingTexts(Classifying):
     @property
     def head(self) -> HeadSpec:
         head = super().head
-        return replace(head, kind="mean", suffix=None) if self.reads_mean else head
+        return replace(head, reads_mean=True, suffix=None) if self.reads_mean else head
 
     @property
     def metric_name(self) -> str:
@@ -387,11 +380,8 @@ class ClassifyingPairs(Classifying):
         name="pairs",
         row="pair",
         columns=("first text", "second text"),
-        predicts="labels",
-        measure="pairs",
         decision={"threshold_": "fitted_threshold"},
         n_texts=2,
-        can_label=True,
         choosable=("threshold",),
         card=CardTexts(
             "text-classification",
@@ -419,10 +409,6 @@ class ClassifyingPairs(Classifying):
         if self.similarities is None:
             return dataset
         return replace(dataset, offset=self.similarities.offset(cast(list[tuple[str, str]], rows)))
-
-    @property
-    def head(self) -> HeadSpec:
-        return replace(super().head, kind="pair", compares=True)
 
     @property
     def metric_name(self) -> str:

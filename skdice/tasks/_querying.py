@@ -98,11 +98,9 @@ class Querying(WordTask):
     """Each type of entity is asked for in plain words."""
 
     info = TaskInfo(
-        name="querying",
+        name="query-tagging",
         row="sentence",
         columns=("words",),
-        predicts="tags",
-        measure="entities",
         decision={"scheme_": "scheme", "threshold_": "threshold"},
         n_texts=2,
         adjustable=("decode",),
@@ -130,7 +128,13 @@ class Querying(WordTask):
 
     # -- learning ---------------------------------------------------------------------------------
 
-    def check_learnable(self, rows: Rows, loss: Any) -> None:
+    def measure(self, y: Any) -> str:
+        return "entities"
+
+    def facts(self, rows: Rows) -> LabelFacts:
+        return LabelFacts(classes=sorted({label for row in rows.y.spans for _, _, label in row}))
+
+    def check_learnable(self, rows: Rows, facts: LabelFacts, loss: Any) -> None:
         for i, spans in zip(rows.number, rows.y.spans):
             overlap = find_overlap(spans) if self.decode == "flat" else None
             if overlap:
@@ -144,8 +148,8 @@ class Querying(WordTask):
             )
         check_loss_classes(loss, 1)
 
-    def learn(self, rows: Rows, reader: TextReader) -> Self:
-        labels = sorted({label for spans in rows.y.spans for _, _, label in spans})
+    def learn(self, rows: Rows, facts: LabelFacts, reader: TextReader) -> Self:
+        labels = list(facts.classes)
         return replace(
             self,
             splitter="characters" if are_characters(rows.X) else "words",
@@ -207,10 +211,9 @@ class Querying(WordTask):
     @property
     def head(self) -> HeadSpec:
         return HeadSpec(
-            kind="queries",
             suffix=None,
             n_outputs=2,  # The logits of starts and of ends.
-            match_size=_MATCH_SIZE,
+            module={"match_size": _MATCH_SIZE},
             windows_per_text=len(self.labels),
         )
 

@@ -39,6 +39,7 @@ from ._task import (
     Logits,
     Task,
     TaskInfo,
+    TeachableTask,
     TrainingSet,
     positives_first,
 )
@@ -79,17 +80,14 @@ class WordTask(Task):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Tagging(WordTask):
+class Tagging(WordTask, TeachableTask):
     """Every word of a sentence gets a tag."""
 
     info = TaskInfo(
         name="tagging",
         row="sentence",
         columns=("words",),
-        predicts="tags",
-        measure="tags",
         decision={"scheme_": "scheme", "threshold_": "threshold", "background_bias_": "bias"},
-        can_label=True,
         choosable=("word_shapes", "crf"),
         adjustable=("decode",),
         card=CardTexts(
@@ -113,13 +111,14 @@ class Tagging(WordTask):
         return check_tags(y, rows)
 
     def measure(self, y: Any) -> str:
-        return "entities" if are_chunk_tags(self.classes_of(y)) else self.info.measure
+        are_entities = are_chunk_tags({tag for row in y for tag in row})
+        return "entities" if are_entities else self.info.name
 
     # -- learning ---------------------------------------------------------------------------------
 
-    def check_learnable(self, rows: Rows, loss: Any) -> None:
-        classes = self.classes_of(rows.y)
-        if not classes:
+    def check_learnable(self, rows: Rows, facts: LabelFacts, loss: Any) -> None:
+        classes = facts.classes
+        if not len(classes):
             raise ValueError(
                 f"Found no word to train on; X has {len(rows)} sentences and no words."
             )
@@ -137,20 +136,21 @@ class Tagging(WordTask):
             )
 
     def facts(self, rows: Rows) -> LabelFacts:
-        if not are_chunk_tags(self.classes_of(rows.y)):
-            return LabelFacts()
+        classes = sorted({tag for row in rows.y for tag in row})
+        if not are_chunk_tags(classes):
+            return LabelFacts(classes=classes)
         entities = [find_entities(row) for row in rows.y]
         told = ((x, found) for x, found in zip(rows.X, entities) if has_capital(x))
         first = [x[start] for x, found in told for start, _, _ in found]
         names = float(np.mean([word[:1].isupper() for word in first])) if first else math.nan
         return LabelFacts(
+            classes=classes,
             has_entities=True,
             n_entities=sum(map(len, entities)),
             share_of_names=names,
         )
 
-    def learn(self, rows: Rows, reader: TextReader) -> Self:
-        classes = self.classes_of(rows.y)
+    def learn(self, rows: Rows, facts: LabelFacts, reader: TextReader) -> Self:
         capacity = reader.max_length - reader.tokenizer.frame.n_special
         stride = capacity // 4 if self.stride is None else int(self.stride)
         if stride >= capacity:
@@ -161,8 +161,8 @@ class Tagging(WordTask):
         return replace(
             self,
             splitter="characters" if are_characters(rows.X) else "words",
-            classes=np.array(classes, dtype=object),  # A numpy str loses trailing NULs.
-            scheme=infer_scheme(rows.y) if are_chunk_tags(classes) else None,
+            classes=np.array(facts.classes, dtype=object),  # A numpy str loses trailing NULs.
+            scheme=infer_scheme(rows.y) if facts.has_entities else None,
             stride=stride,
         )
 
@@ -210,12 +210,11 @@ class Tagging(WordTask):
             assert self.scheme is not None
             transitions = allowed_transitions(self.class_names, self.scheme)
         return HeadSpec(
-            kind="tokens",
             suffix="ForTokenClassification",
             n_outputs=len(self.classes),
             classes=self.class_names,
             transitions=transitions,
-            n_token_types=1 + len(SHAPES) if self.word_shapes else None,
+            module={"n_token_types": 1 + len(SHAPES)} if self.word_shapes else {},
         )
 
     # -- deciding ---------------------------------------------------------------------------------
@@ -256,7 +255,7 @@ class Tagging(WordTask):
 
     def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
         dataset = self.encode(rows.X, reader)
-        measure = "tags" if self.scheme is None else "entities"
+        measure = self.info.name if self.scheme is None else "entities"
 
         def validate(logits: Logits) -> float:
             tags = self.decoder.tags(logits(dataset), dataset.item_offsets)
@@ -317,9 +316,6 @@ class Tagging(WordTask):
         found = logits(dataset)
         p = decoder.probabilities(found, dataset.item_offsets)
         return self.taught(self.class_names, decoder.tags(found, dataset.item_offsets), p)
-
-    def classes_of(self, y: list[list[str]]) -> list[str]:
-        return sorted({tag for row in y for tag in row})
 
     def taught(
         self, classes: list[str], predicted: list[list[str]], p: Sequence[np.ndarray]

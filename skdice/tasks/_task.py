@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -11,13 +11,16 @@ import numpy as np
 from .._inputs import check_sample_weight
 from ..losses import Loss
 from ..metrics import RowCounts, count_rows
-from ..text import EncodedDataset, TextReader
+from ..text import Draw, EncodedDataset, TextReader, capped
 from ._goal import F1, Goal
 from ._rows import Rows
 
 # From encoded texts to their logits, (n_items, n_outputs): a network as a task sees it.
 Logits: TypeAlias = Callable[[EncodedDataset], np.ndarray]
-# The fits that say on which rows a decision is tuned.
+# The kinds of tasks: by these names the rules of "auto", the networks, the metrics and the command
+# know them.
+TaskName: TypeAlias = Literal["tagging", "query-tagging", "pairs", "texts", "questions"]
+# The rows that a decision is tuned on: those held out, or the training rows, out of fold.
 Tuning: TypeAlias = Literal["validation", "cv"] | None
 
 
@@ -36,10 +39,12 @@ SOFTMAX = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LabelFacts:
-    """What the rules of "auto" go by, of the labels of some rows."""
+    """What is known of the labels of some rows."""
 
+    # Sorted: tags, the labels of a classifier as an array, or the types of entities.
+    classes: Sequence[Any] | np.ndarray = ()
     has_entities: bool = False  # whether the tags of a tagger are chunk tags
     n_entities: int = 0
     # Share of entities that are capitalised, in sentences with a capital letter; NaN without one.
@@ -52,40 +57,40 @@ class LabelFacts:
 class TaskInfo:
     """What is known of a kind of task, whatever its rows are."""
 
-    name: str  # by which the rules of "auto" know the task
+    name: TaskName
     row: str  # what a row of X is called
     columns: tuple[str, ...]  # what a row of X has
-    predicts: Literal["tags", "labels", "answer"]
     card: CardTexts
-    measure: str  # the key of the metrics, of chunk tags "entities" whatever it is
     # The fitted attributes that turn logits into predictions, and where the task has them.
     decision: Mapping[str, str]
     n_texts: int = 1  # in a window
     group_column: int | None = None  # of X, whose equal values stay together in a split
-    can_label: bool = False  # whether rows without labels can be learned from
     choosable: tuple[str, ...] = ()  # fields of the task that a rule chooses where they are None
     adjustable: tuple[str, ...] = ()  # parameters that may be set on a fitted estimator
 
     @property
     def is_classifier(self) -> bool:
         """Whether a row gets a label, or several."""
-        return self.predicts == "labels"
+        return self.name in ("texts", "pairs")
+
+    @property
+    def is_tagger(self) -> bool:
+        """Whether each word of a row gets a tag."""
+        return self.name in ("tagging", "query-tagging")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HeadSpec:
     """What a network needs beside the encoder."""
 
-    # Of the modules of networks.
-    kind: Literal["tokens", "sequence", "mean", "pair", "spans", "queries"]
     suffix: str | None  # how the classes of transformers end that have the head
     n_outputs: int  # logits of an item
     classes: list[Any] | None = None  # what the outputs stand for, if they are classes
     # Which tag may follow which, if the tags of a sentence are scored together.
     transitions: tuple[np.ndarray, ...] | None = None
-    n_token_types: int | None = None  # rows of a table of token types that tells word shapes
-    match_size: int | None = None  # of the vectors whose product scores a start with an end
-    compares: bool = False  # whether each of two texts is read by itself as well
+    # More arguments of the network of the task.
+    module: Mapping[str, Any] = field(default_factory=dict)
+    reads_mean: bool = False  # whether it reads the mean state of a text
     windows_per_text: int = 1  # of a text that is not longer than one
     problem_type: str | None = None  # as config.json has it
 
@@ -94,11 +99,6 @@ class HeadSpec:
         if self.classes and len(self.classes) != n_labels:
             return False
         return self.suffix is not None and any(name.endswith(self.suffix) for name in heads)
-
-    def compares_texts(self, reader: TextReader) -> bool:
-        """Tell whether a network reads each of two texts by itself as well."""
-        # It must be seen where the second text begins.
-        return self.compares and bool(reader.tokenizer.pair_frame.special[1])
 
     @property
     def model_config(self) -> dict[str, Any]:
@@ -124,10 +124,18 @@ class TrainingSet:
     counts: np.ndarray
     background: int | None  # the class that set losses leave out
     binary: bool  # whether one class is searched among the rest
-    # Of each text: 0 with positives, 1 without; of several classes, the class by its frequency, the
-    # rarest first.
+    # The group of each text: 0 with positives, 1 without; of a classifier of several classes, the
+    # rank of its class by frequency, 0 for the rarest.
     group: np.ndarray | None = None
     windows_per_text: int = 1  # of a text that is not longer than one
+    ratio: float | None = None  # what was taken for negative_ratio; None if an epoch has all texts
+    draw: Draw | None = None  # the texts that an epoch draws
+    # What is added to the logits in training because of the draw, (n_outputs,) or (n_items,
+    # n_outputs).
+    shift: np.ndarray | None = None
+    # What each target counts for because of the draw, besides the weight of its text; of the shape
+    # of the targets, with a third column for the matches of queries.
+    weight: np.ndarray | None = None
 
     @property
     def n_positive(self) -> int:
@@ -144,6 +152,15 @@ class TrainingSet:
         dataset = self.dataset
         has_window = np.bincount(dataset.text, minlength=dataset.n_texts) > 0
         return np.bincount(self.group[has_window], minlength=int(self.group.max(initial=0)) + 1)
+
+    def drawn(self, ratio: float | None) -> "TrainingSet":
+        """Return the same with a draw, unless the ratio leaves no text out."""
+        n_texts, group = self.n_texts, self.group
+        if ratio is None or n_texts is None or (capped(n_texts, ratio) == n_texts).all():
+            return self
+        assert group is not None
+        draw = Draw(group, n_texts, capped(n_texts, ratio))
+        return replace(self, ratio=float(ratio), draw=draw)
 
 
 def positives_first(dataset: EncodedDataset, is_positive: np.ndarray) -> np.ndarray:
@@ -239,15 +256,15 @@ class Task(ABC):
     # -- learning ---------------------------------------------------------------------------------
 
     @abstractmethod
-    def check_learnable(self, rows: Rows, loss: Any) -> None:
-        """Raise a ValueError if nothing can be learned from the rows, or not with this loss."""
-
     def facts(self, rows: Rows) -> LabelFacts:
-        """Return the facts of some rows for the rules of "auto"."""
-        return LabelFacts()
+        """Return what is known of the labels of some rows."""
 
     @abstractmethod
-    def learn(self, rows: Rows, reader: TextReader) -> Self:
+    def check_learnable(self, rows: Rows, facts: LabelFacts, loss: Any) -> None:
+        """Raise a ValueError if nothing can be learned from the rows, or not with this loss."""
+
+    @abstractmethod
+    def learn(self, rows: Rows, facts: LabelFacts, reader: TextReader) -> Self:
         """Return the task with what the training rows say; no parameter may be open any more."""
 
     @abstractmethod
@@ -281,6 +298,26 @@ class Task(ABC):
         assert training_set.dataset.target is not None
         return correct_draw(training_set.dataset.target, self.head.n_outputs, weight, share)
 
+    def corrected(self, training_set: TrainingSet, loss: Loss) -> TrainingSet:
+        """Return a training set with a correction of what its draw changes.
+
+        A set loss weighs each drawn text by the inverse of its probability to be drawn. Such
+        weights would make the gradient of a mean of single losses noisy. Its logits are shifted by
+        the change of the log-odds instead, and weights of about 1 make up for what changes within a
+        class.
+        """
+        dataset, draw = training_set.dataset, training_set.draw
+        if draw is None:
+            return training_set
+        if loss.separable:
+            counts = np.diff(dataset.item_offsets)
+            weight = np.repeat(dataset.text_weight, counts)
+            share = np.repeat(draw.share, counts)
+            shift, each = self.correct(training_set, loss, weight, share)
+            return replace(training_set, shift=shift, weight=None if (each == 1).all() else each)
+        weight = (dataset.text_weight / draw.share).astype(np.float32)
+        return replace(training_set, dataset=replace(dataset, weight=weight))
+
     # -- deciding ---------------------------------------------------------------------------------
 
     @abstractmethod
@@ -305,33 +342,33 @@ class Task(ABC):
         """Whether there is a decision to tune, and it was asked for."""
         return self.tuning is not None
 
-    def label(
-        self, rows: Sequence[Any], reader: TextReader, logits: Logits
-    ) -> list[tuple[Any, np.ndarray]]:
-        """Return labels of all rows with the probability of each row's, once or several times."""
-        raise NotImplementedError
-
-    def classes_of(self, y: Any) -> list[Any]:
-        """Return the classes of labels as :meth:`read_y` has them."""
-        raise NotImplementedError
-
-    def taught(self, classes: list[Any], predicted: Any, p: Any) -> list[tuple[Any, np.ndarray]]:
-        """Return labels with probabilities, as :meth:`label` does, of what a teacher predicts.
-
-        ``predicted`` are labels as :meth:`read_y` has them, and the columns of ``p`` are the
-        classes of the teacher. A row with several labels has the probability of the least sure one.
-        """
-        raise NotImplementedError
-
     def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
         """Count what each row adds to the metrics."""
         return count_rows(measure, y_true, y_pred)
 
     def measure(self, y: Any) -> str:
         """Return the key of the metrics of these labels."""
-        return self.info.measure
+        return self.info.name
 
     @property
     def decision(self) -> dict[str, Any]:
         """The fitted attributes that turn logits into predictions."""
         return {name: getattr(self, own) for name, own in self.info.decision.items()}
+
+
+class TeachableTask(Task):
+    """A task that can be learned from rows without labels, once these have been labelled."""
+
+    @abstractmethod
+    def label(
+        self, rows: Sequence[Any], reader: TextReader, logits: Logits
+    ) -> list[tuple[Any, np.ndarray]]:
+        """Return labels of all rows with the probability of each row's, once or several times."""
+
+    @abstractmethod
+    def taught(self, classes: list[Any], predicted: Any, p: Any) -> list[tuple[Any, np.ndarray]]:
+        """Return labels with probabilities, as :meth:`label` does, of what a teacher predicts.
+
+        ``predicted`` are labels as :meth:`read_y` has them, and the columns of ``p`` are the
+        classes of the teacher. A row with several labels has the probability of the least sure one.
+        """

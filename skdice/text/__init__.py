@@ -13,8 +13,10 @@ from ._decoding import (
 )
 from ._encoding import (
     SHAPES,
+    Draw,
     EncodedDataset,
     are_characters,
+    capped,
     encode_rows,
     encode_words,
     has_capital,

@@ -303,3 +303,27 @@ def _refuse(rows: np.ndarray, lengths: np.ndarray, capacity: int, what: str) -> 
             f"{what.format(row=rows[0], n=lengths[rows[0]])}, and {capacity} are allowed{others}. "
             f"Raise max_length, or take truncation='longest_first'."
         )
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Which texts an epoch has: so many of each group, other ones in every epoch."""
+
+    group: np.ndarray  # of each text
+    n_texts: np.ndarray  # how many of each group have a window
+    n_drawn: np.ndarray  # how many of these an epoch has
+
+    @property
+    def share(self) -> np.ndarray:
+        """The share of its group that an epoch has, for each text."""
+        share: np.ndarray = (self.n_drawn / np.maximum(self.n_texts, 1))[self.group]
+        return share
+
+
+def capped(n_texts: np.ndarray, ratio: float) -> np.ndarray:
+    """Count the texts of each group in an epoch: at most ratio times all groups before it."""
+    n_drawn = n_texts.copy()
+    for i in range(1, len(n_texts)):
+        if before := n_drawn[:i].sum():
+            n_drawn[i] = min(n_texts[i], max(1, round(ratio * before)))
+    return n_drawn

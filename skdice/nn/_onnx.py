@@ -16,7 +16,8 @@ import numpy as np
 import torch
 
 from .._extras import not_installed
-from ..nn import Batch, TextModule
+from ._batching import Batch
+from ._modules import TextModule
 
 _TOLERANCE = 1e-4
 # The number of rows and the length of the batch that is traced, and of those that are compared.
