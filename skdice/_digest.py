@@ -4,6 +4,7 @@ import dataclasses
 import os
 import pickle
 from collections.abc import Mapping, Set
+from importlib.metadata import version
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from ._files import sha256
 from ._parameters import relevant_parameters
+from ._version import __version__
 
 # Hexadecimal digits of a digest.
 _LENGTH = 16
@@ -20,6 +22,13 @@ _LENGTH = 16
 _SCALARS = frozenset({str, int, float, bool, NoneType})
 # Files beside a base model that are not read: documentation, and other formats of the weights.
 _NOT_LOADED = (".md", ".h5", ".msgpack", ".ot", ".onnx")
+# What the results of a fit depend on.
+_PACKAGES = ("torch", "transformers", "scikit-learn")
+
+
+def installed_versions() -> dict[str, str]:
+    """Return the versions of skdice and of what it builds on."""
+    return {"skdice": __version__, **{name: version(name) for name in _PACKAGES}}
 
 
 def digest(value: Any) -> str:

@@ -20,7 +20,6 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar, dataclass_transform, get_args, get_type_hints
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 T = TypeVar("T")
 Check = Callable[[str, str, Any], None]
@@ -110,14 +109,20 @@ def _with_options(parameter: Parameter, kind: Any) -> Parameter:
     return replace(parameter, kind=f"{{{shown}}}", check=check)
 
 
-def relevant_parameters(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the parameters that decide what an estimator learns, or the part of each that does."""
-    stated = parameters_of(type(estimator)) if is_dataclass(estimator) else {}
-    left_out = _NEVER_COUNT | {name for name, part in stated.items() if part.counts == "never"}
+def relevant_parameters(instance: Any, where: str = "in predictions") -> dict[str, Any]:
+    """Return the parameters of an object that decide what it predicts, or the part that does.
+
+    With "in fits", those are left out that change predictions alone.
+    """
+    stated = parameters_of(type(instance)) if is_dataclass(instance) else {}
+    without = ("never", "in predictions") if where == "in fits" else ("never",)
+    left_out = _NEVER_COUNT | {name for name, part in stated.items() if part.counts in without}
     counted = {name: part.counted for name, part in stated.items() if part.counted is not None}
+    is_estimator = hasattr(instance, "get_params")
+    values = instance.get_params(deep=False) if is_estimator else vars(instance)
     return {
         name: counted[name](value) if name in counted else value
-        for name, value in estimator.get_params(deep=False).items()
+        for name, value in values.items()
         if name not in left_out
     }
 

@@ -151,7 +151,7 @@ def _answer(extractor: Any, lines: list[str], first: int) -> Rows:
 
 
 def _classify(classifier: Any, lines: list[str], first: int) -> Rows:
-    is_pairs = type(classifier).__name__ == "DicePairClassifier"
+    is_pairs = classifier.internals.task.info.name == "pairs"
     labels, scores = classifier.predict_scored(_split_lines(lines, first) if is_pairs else lines)
     if labels.ndim == 1:
         labels = labels[:, None] == classifier.classes_
@@ -196,8 +196,7 @@ def _load(arguments: argparse.Namespace) -> tuple[Any, str]:
     from ..estimators import load_pretrained
 
     estimator = load_pretrained(arguments.saved, **_given(arguments, "device"))
-    name = type(estimator).__name__
-    return estimator, next(task for task, (its, _) in TASKS.items() if its == name)
+    return estimator, estimator.internals.task.info.name
 
 
 def _choose_task(arguments: argparse.Namespace) -> str:

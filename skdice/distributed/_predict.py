@@ -181,15 +181,16 @@ def _make_job(
     for names in (columns, (*keep, output)):
         if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
             raise ValueError(f"Columns must be names, each of them once; got {list(names)!r}.")
-    task, wanted = inner.task, inner.task.info.columns
+    task = inner.internals.task
+    wanted = task.info.columns
     if len(columns) != len(wanted):
         raise ValueError(
             f"columns of {type(inner).__name__} must be {len(wanted)} ({', '.join(wanted)}); got "
             f"{list(columns)!r}."
         )
-    if task.info.predicts == "tags":
+    if task.info.is_tagger:
         kind = pa.list_(pa.string())
-    elif task.info.predicts == "answer":
+    elif task.info.name == "questions":
         kind = pa.string()
     else:
         classes = pa.array(estimator.classes_.tolist()).type

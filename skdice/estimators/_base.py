@@ -1,9 +1,8 @@
 """What all estimators share: ``fit``, what it leaves behind, and a network for predictions."""
 
 import copy
-import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast, overload
 
@@ -13,11 +12,18 @@ from sklearn.exceptions import NotFittedError
 
 from .._inputs import check_rows, check_sample_weight, describe, list_some
 from .._parameters import check_option
-from ..fitting import fit, logits_of, out_of_fold_scores, settings_of
-from ..io import Fitted
+from ..exceptions import warn
+from ..fitting import (
+    Fitted,
+    fit,
+    logits_of,
+    out_of_fold_scores,
+    settings_of,
+    shared_seed,
+)
 from ..losses import Loss
-from ..nn import RUNTIMES, TextNet, check_callbacks, resolve_device
-from ..tasks import Logits, Rows, Task, TeacherLabels, read_fit_rows
+from ..nn import RUNTIMES, TextNet, check_callbacks
+from ..tasks import Logits, Rows, Task, TeachableTask, TeacherLabels, read_fit_rows
 from ..text import WordTokenizer
 from ._saving import SavedEstimator
 from ._shared import CONTAINERS, FITTED_ATTRIBUTES
@@ -55,7 +61,7 @@ class FittedAttribute(Generic[V]):
     def __get__(self, instance: "TextEstimator[Any] | None", owner: type) -> Any:
         if instance is None:
             return self
-        value = self._read(instance.fitted)
+        value = self._read(instance.internals.fitted)
         if value is None and self._is_optional:
             raise AttributeError(f"This {owner.__name__} has no {self._name}.")
         return value
@@ -63,7 +69,7 @@ class FittedAttribute(Generic[V]):
     def __set__(self, instance: "TextEstimator[Any]", value: V) -> None:
         if self._set_by is None:
             raise AttributeError(f"{self._name} is what fit has learned; it cannot be set.")
-        fitted = instance.fitted
+        fitted = instance.internals.fitted
         task = getattr(fitted.task, self._set_by)(value)
         instance._fitted = replace(fitted, task=task)
 
@@ -71,8 +77,8 @@ class FittedAttribute(Generic[V]):
 class TextEstimator(SavedEstimator, Generic[T]):
     """Base of the estimators: a subclass says what is asked for, and gives predictions.
 
-    What a fit has learned is one value, ``fitted``. Names without an underscore that are not in the
-    documentation (``fitted``, ``task``, ``logits``, ...) are for the other rooms of the library.
+    What a fit has learned is one value, which ``internals`` has with all that other modules of the
+    library ask of an estimator.
     """
 
     _texts: ClassVar[dict[str, str]] = {"attributes": FITTED_ATTRIBUTES, "containers": CONTAINERS}
@@ -96,23 +102,12 @@ class TextEstimator(SavedEstimator, Generic[T]):
         raise NotImplementedError
 
     @property
-    def fitted(self) -> Fitted:
-        """What fit has learned."""
-        if self._fitted is None:
-            name = type(self).__name__
-            raise NotFittedError(f"This {name} instance is not fitted yet. Call fit, or load one.")
-        return self._fitted
+    def internals(self) -> "Internals[T]":
+        """For other modules of this library only: it may change at any time."""
+        return Internals(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted is not None
-
-    @property
-    def task(self) -> T:
-        """The task that was learned, with parameters that may be set later; else what is asked."""
-        if self._fitted is None:
-            return self._asked()
-        task = cast(T, self._fitted.task)
-        return replace(task, **{name: getattr(self, name) for name in task.info.adjustable})
 
     def _feature_names(self, X: Any) -> np.ndarray | None:
         """Return the names of the columns of X, if it is a table with names."""
@@ -172,8 +167,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
         """
         # Everything that can be refused is refused before the estimator changes.
         self.check_parameters()
-        self.check_validation(validation)
-        resolve_device(self.device)  # It raises an error if the device is not there.
+        self._check_validation(validation)
         task, names = self._asked(), self._feature_names(X)
         unlabeled = unlabeled() if callable(unlabeled) else unlabeled
         groups, validation = read_fit_rows(X, groups, validation)
@@ -188,7 +182,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
         if teacher is not None:
             if others is None:
                 raise ValueError("teacher labels the rows of unlabeled, which must not be None.")
-            others = replace(others, y=_ask_teacher(teacher, task, unlabeled, others.X, rows.y))
+            others = replace(others, y=_ask_teacher(teacher, task, unlabeled, others.X, rows))
         for given in (validation and validation[0], unlabeled):
             if given is not None:
                 self._check_same_columns(given, names)
@@ -200,7 +194,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
             raise result.error
         return self
 
-    def check_validation(self, validation: Any) -> None:
+    def _check_validation(self, validation: Any) -> None:
         """Raise a ValueError if rows to validate on are missing, or are named twice."""
         if validation is not None and self.validation_fraction is not None:
             raise ValueError(
@@ -220,7 +214,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
 
     def _check_feature_names(self, X: Any) -> None:
         """Raise a ValueError unless a table has the columns of the fit, in that order."""
-        self._check_same_columns(X, self.fitted.feature_names)
+        self._check_same_columns(X, self.internals.fitted.feature_names)
 
     def _check_same_columns(self, X: Any, known: np.ndarray | None) -> None:
         names = self._feature_names(X)
@@ -230,65 +224,11 @@ class TextEstimator(SavedEstimator, Generic[T]):
                 f"{names.tolist()}."
             )
 
-    def read_labelled(self, X: Any, y: Any, weight: Any = None, groups: Any = None) -> Rows:
-        """Return rows of X, of a table with the columns of the fit, with their labels."""
-        self._check_feature_names(X)
-        rows = self.task.read(X, y, weight)
-        if groups is None:
-            return rows
-        return replace(rows, groups=check_rows(groups, "groups", "group names"))
-
-    def decision_scores(self, rows: Sequence[Any]) -> list[Any]:
-        """Return the scores of each checked row that the decision is made on."""
-        return self.task.scores(rows, self.fitted.reader, self.logits)
-
-    def out_of_fold_scores(
-        self,
-        X: Any,
-        y: Any,
-        weight: Any = None,
-        groups: Any = None,
-        **how: Any,
-    ) -> list[Any]:
-        """Return the scores of each row by a fit that has not seen it."""
-        if n_unlabeled := self.fitted.n_unlabeled:
-            raise ValueError(
-                f"This {type(self).__name__} has learned from {n_unlabeled:,} rows "
-                f"without labels, and fits of folds would not have them. Tune the decision on rows "
-                f"that are held out, or in the fit by 'cv'."
-            )
-        self._check_feature_names(X)
-        task = self.task
-        X_read, y_read, kept = task.read_training(X, y)
-        weight = check_sample_weight(weight, len(X_read))
-        if kept is not None:  # The others are scored, but nothing is learned from them.
-            is_kept = np.isin(np.arange(len(X_read)), kept)
-            weight = is_kept.astype(np.float32) if weight is None else weight * is_kept
-        if groups is not None:
-            groups = check_rows(groups, "groups", "group names")
-        rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read)))
-        return out_of_fold_scores(task, settings_of(self), rows, **how)
-
-    def with_task(self, task: T) -> Self:
-        """Return a copy, which shares the network, with another decision."""
-        other = copy.copy(self)
-        other._fitted = replace(self.fitted, task=task)
-        return other
-
-    @property
-    def logits(self) -> Logits:
-        """The network as the task sees it, computed as ``runtime`` says."""
-        fitted = self.fitted
-        if self.runtime not in RUNTIMES:  # It may be set after the fit.
-            check_option(type(self).__name__, "runtime", self.runtime, RUNTIMES)
-        return logits_of(fitted.task, fitted.net, fitted.reader, self, self.runtime)
-
     def _check_is_fitted(self) -> None:
-        if self.fitted.interrupted:
-            warnings.warn(
+        if self.internals.fitted.interrupted:
+            warn(
                 f"The fit of this {type(self).__name__} did not come to its end: it stopped in "
-                f"epoch {len(self.history_)} of {self.max_epochs_} (interrupted_ is True).",
-                stacklevel=3,
+                f"epoch {len(self.history_)} of {self.max_epochs_} (interrupted_ is True)."
             )
 
     def __sklearn_tags__(self) -> Any:
@@ -300,9 +240,87 @@ class TextEstimator(SavedEstimator, Generic[T]):
         return tags
 
 
+@dataclass(frozen=True, eq=False)
+class Internals(Generic[T]):
+    """What other modules of the library ask of an estimator."""
+
+    estimator: TextEstimator[T]
+
+    @property
+    def fitted(self) -> Fitted:
+        """What the fit has learned."""
+        estimator = self.estimator
+        if estimator._fitted is None:
+            name = type(estimator).__name__
+            raise NotFittedError(f"This {name} instance is not fitted yet. Call fit, or load one.")
+        return estimator._fitted
+
+    @property
+    def task(self) -> T:
+        """The task that was learned, with parameters that may be set later; else what is asked."""
+        estimator = self.estimator
+        if estimator._fitted is None:
+            return estimator._asked()
+        task = cast(T, estimator._fitted.task)
+        names = task.info.adjustable
+        return replace(task, **{name: getattr(estimator, name) for name in names})
+
+    @property
+    def logits(self) -> Logits:
+        """The network as the task sees it, computed as ``runtime`` says."""
+        estimator, fitted = self.estimator, self.fitted
+        if estimator.runtime not in RUNTIMES:  # It may be set after the fit.
+            check_option(type(estimator).__name__, "runtime", estimator.runtime, RUNTIMES)
+        runtime = estimator.runtime
+        return logits_of(fitted.task, fitted.net, fitted.reader, estimator, runtime)
+
+    def check_parameters(self) -> None:
+        """Raise a ValueError unless all parameters are allowed in a fit of rows."""
+        self.estimator.check_parameters()
+        self.estimator._check_validation(None)
+
+    def read_labelled(self, X: Any, y: Any, weight: Any = None) -> Rows:
+        """Return rows of X, of a table with the columns of the fit, with their labels."""
+        self.estimator._check_feature_names(X)
+        return self.task.read(X, y, weight)
+
+    def decision_scores(self, rows: Sequence[Any]) -> list[Any]:
+        """Return the scores of each checked row that the decision is made on."""
+        return self.task.scores(rows, self.fitted.reader, self.logits)
+
+    def out_of_fold_scores(
+        self, X: Any, y: Any, weight: Any = None, groups: Any = None, **how: Any
+    ) -> list[Any]:
+        """Return the scores of each row by a fit that has not seen it."""
+        estimator, task = self.estimator, self.task
+        if n_unlabeled := self.fitted.n_unlabeled:
+            raise ValueError(
+                f"This {type(estimator).__name__} has learned from {n_unlabeled:,} rows "
+                f"without labels, and fits of folds would not have them. Tune the decision on rows "
+                f"that are held out, or in the fit by 'cv'."
+            )
+        estimator._check_feature_names(X)
+        X_read, y_read, kept = task.read_training(X, y)
+        weight = check_sample_weight(weight, len(X_read))
+        if kept is not None:  # The others are scored, but nothing is learned from them.
+            is_kept = np.isin(np.arange(len(X_read)), kept)
+            weight = is_kept.astype(np.float32) if weight is None else weight * is_kept
+        if groups is not None:
+            groups = check_rows(groups, "groups", "group names")
+        rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read)))
+        settings = settings_of(estimator)
+        return out_of_fold_scores(fit, task, settings, rows, seed=shared_seed(settings), **how)
+
+    def with_task(self, task: T) -> TextEstimator[T]:
+        """Return a copy of the estimator, which shares the network, with another decision."""
+        other = copy.copy(self.estimator)
+        other._fitted = replace(self.fitted, task=task)
+        return other
+
+
 def _read_unlabeled(task: Task, unlabeled: Any, n_labelled: int) -> Rows:
     """Return checked rows without labels, numbered after those with labels."""
-    if not task.info.can_label:
+    if not isinstance(task, TeachableTask):
         raise TypeError(
             f"{task.owner} does not learn from rows without labels: unlabeled must be None."
         )
@@ -316,7 +334,7 @@ def _read_unlabeled(task: Task, unlabeled: Any, n_labelled: int) -> Rows:
 
 
 def _ask_teacher(
-    teacher: Any, task: Task, unlabeled: Any, rows: Sequence[Any], y: Any
+    teacher: Any, task: Task, unlabeled: Any, rows: Sequence[Any], labelled: Rows
 ) -> TeacherLabels:
     """Return what a fitted estimator with the classes of y says of rows without labels."""
     for name in ("classes_", "predict", "predict_proba"):
@@ -325,13 +343,14 @@ def _ask_teacher(
                 f"teacher must be a fitted estimator with classes_, predict and predict_proba; got "
                 f"{describe(teacher)}, which has no {name}."
             )
-    classes, wanted = np.asarray(teacher.classes_).tolist(), task.classes_of(y)
+    classes = np.asarray(teacher.classes_).tolist()
+    wanted = np.asarray(task.facts(labelled).classes).tolist()
     if len(classes) != len(wanted) or set(classes) != set(wanted):
         raise ValueError(
             f"teacher must have the classes of y, {list_some(wanted)}; it has {list_some(classes)}."
         )
     predicted, p = task.read_y(teacher.predict(unlabeled), rows), teacher.predict_proba(unlabeled)
-    if (getattr(predicted, "names", None) is None) != (getattr(y, "names", None) is None):
+    if (getattr(predicted, "names", None) is None) != (getattr(labelled.y, "names", None) is None):
         raise ValueError("teacher must predict a matrix of labels if, and only if, y is one.")
     if len(p) != len(rows) or any(np.shape(row)[-1:] != (len(classes),) for row in p if len(row)):
         raise ValueError(

@@ -111,8 +111,8 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
     def predict_scored(self, X: TextRows) -> tuple[np.ndarray, np.ndarray]:
         """Return labels and probabilities, at the cost of one."""
         logits = self._row_logits(X)
-        scores = expit(logits) if self.task.is_multilabel else softmax(logits, axis=1)
-        return self.task.decide(logits), scores
+        scores = expit(logits) if self.internals.task.is_multilabel else softmax(logits, axis=1)
+        return self.internals.task.decide(logits), scores
 
     def decision_function(self, X: TextRows) -> np.ndarray:
         """Return the scores that the decision is made on.
@@ -127,7 +127,7 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
         ndarray of shape (n_rows,) if there are two classes, else (n_rows, n_classes)
             The log-odds of ``classes_[1]``, or the logits of all classes or labels.
         """
-        return self.task.decision_values(self._row_logits(X))
+        return self.internals.task.decision_values(self._row_logits(X))
 
     def score(self, X: TextRows, y: Labels | Indicators, sample_weight: Weights = None) -> float:
         """Score predictions by the metric that the class names.
@@ -146,8 +146,9 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
             In [0, 1].
         """
         self._check_is_fitted()
-        rows = self.read_labelled(X, y, sample_weight)
-        return self.task.validator(rows, self.fitted.reader)(self.logits)
+        inner = self.internals
+        rows = inner.read_labelled(X, y, sample_weight)
+        return inner.task.validator(rows, inner.fitted.reader)(inner.logits)
 
     def _feature_names(self, X: Any) -> np.ndarray | None:
         columns = column_names(X)
@@ -159,4 +160,5 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
         """Return the logits of X, of a table with the columns of the fit."""
         self._check_is_fitted()
         self._check_feature_names(X)
-        return self.task.row_logits(self.task.read_X(X), self.fitted.reader, self.logits)
+        inner = self.internals
+        return inner.task.row_logits(inner.task.read_X(X), inner.fitted.reader, inner.logits)

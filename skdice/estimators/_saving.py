@@ -1,15 +1,15 @@
 """Saving and loading of estimators."""
 
 import os
-import warnings
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from .._files import as_path, read_one_version
-from ..fitting import Schedule, Settings, make_net
-from ..io import Fitted, load_head, read_entries, read_manifest, save, subclasses
+from ..exceptions import warn
+from ..fitting import Fitted, Settings, make_net
+from ..io import load_head, read_entries, read_manifest, save, subclasses
 from ..nn import is_first_process, resolve_device, seeded
 from ..text import TextReader, WordTokenizer
 from ._shared import SharedParameters
@@ -21,8 +21,8 @@ class SavedEstimator(SharedParameters):
     _fitted: Fitted | None = None
 
     @property
-    def fitted(self) -> Fitted:
-        """What fit has learned."""
+    def internals(self) -> Any:
+        """For other modules of this library only: it may change at any time."""
         raise NotImplementedError
 
     def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
@@ -58,17 +58,16 @@ class SavedEstimator(SharedParameters):
         >>> tagger.fit(sentences, tags).save_pretrained("tagger")  # doctest: +SKIP
         >>> transformers.pipeline("token-classification", "tagger")  # doctest: +SKIP
         """
-        fitted = self.fitted
+        fitted = self.internals.fitted
         if not is_first_process():
             return
         parameters: dict[str, Any] = self.get_params(deep=False)
         for name in ("callbacks", "peft_config", "random_state"):
             value = parameters[name]
             if value and not isinstance(value, int | np.integer):
-                warnings.warn(
+                warn(
                     f"The parameter {name} is not saved ({type(value).__name__}); it will be None "
-                    f"in the loaded estimator.",
-                    stacklevel=2,
+                    f"in the loaded estimator."
                 )
                 parameters[name] = None
         save(directory, type(self), parameters, fitted)
@@ -168,15 +167,16 @@ def _read_fitted(
     # The saved tokenizer may put a space before a text; words are cut as they were in the fit.
     tokenizer.word_prefix = network["word_prefix"]
     reader = TextReader(tokenizer, network["max_length"])
+    task, lr = learned["task"], network["lr"]
+    names = ("precision", "max_epochs", "lr")
+    taken = {name: network[name] for name in names}
     net = make_net(
-        learned["task"],
-        Settings(str(place), device=device),
+        task,
+        Settings(str(place), device=device, **taken, head_lr=lr),
         reader,
-        criterion=learned["task"].criterion(learned["loss"]),
-        precision=network["precision"],
-        schedule=Schedule(network["max_epochs"], network["lr"], network["lr"]),
+        criterion=task.criterion(learned["loss"]),
+        predict_precision=network["predict_precision"],
     )
-    net.predict_precision = network["predict_precision"]
     with seeded(0, device):  # New layers are drawn before their weights are read.
         net.initialize()
     load_head(net.module_, place)

@@ -126,9 +126,9 @@ class DiceSpanExtractor(TextEstimator[Answering]):
             The text of each answer, ``""`` for no answer.
         """
         self._check_is_fitted()
-        task = self.task
+        task = self.internals.task
         rows = task.read_X(X)
-        found = task.scores(rows, self.fitted.reader, self.logits)
+        found = task.scores(rows, self.internals.fitted.reader, self.internals.logits)
         return object_array(task.answers(found, rows))
 
     def predict_spans(self, X: Questions, n_best: int | None = None) -> ObjectArray[list[Answer]]:
@@ -149,10 +149,10 @@ class DiceSpanExtractor(TextEstimator[Answering]):
         """
         self._check_is_fitted()
         check_number("predict_spans", "n_best", n_best, low=1, integer=True, optional=True)
-        task = self.task
+        task = self.internals.task
         rows = task.read_X(X)
-        encoded = task.encode(rows, self.fitted.reader)
-        found = task.find(encoded, self.logits, task.n_best if n_best is None else n_best)
+        encoded = task.encode(rows, self.internals.fitted.reader)
+        found = task.find(encoded, self.internals.logits, task.n_best if n_best is None else n_best)
         return object_array(
             [
                 [Answer(context[a:b], a, b, score) for a, b, score in candidates.spans]
@@ -175,8 +175,8 @@ class DiceSpanExtractor(TextEstimator[Answering]):
             Infinite where the tokenizer keeps nothing of the context.
         """
         self._check_is_fitted()
-        task = self.task
-        found = task.scores(task.read_X(X), self.fitted.reader, self.logits)
+        task = self.internals.task
+        found = task.scores(task.read_X(X), self.internals.fitted.reader, self.internals.logits)
         return np.array([candidates.no_answer for candidates in found], dtype=np.float64)
 
     def score(self, X: Questions, y: Answers) -> float:

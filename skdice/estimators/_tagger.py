@@ -138,9 +138,9 @@ class DiceTokenTagger(WordTagger[Tagging]):
             An array of shape (n_words, n_classes) for each sentence; columns as ``classes_``.
         """
         self._check_is_fitted()
-        task = self.task
-        dataset = task.encode(check_token_lists(X), self.fitted.reader)
-        found = task.decoder.probabilities(self.logits(dataset), dataset.item_offsets)
+        task = self.internals.task
+        dataset = task.encode(check_token_lists(X), self.internals.fitted.reader)
+        found = task.decoder.probabilities(self.internals.logits(dataset), dataset.item_offsets)
         return object_array(found)
 
     def check_parameters(self) -> None:

@@ -46,7 +46,9 @@ class WordTagger(TextEstimator[T]):
         """
         self._check_is_fitted()
         sentences = check_token_lists(X)
-        return object_array(self.task.predict_tags(sentences, self.fitted.reader, self.logits))
+        inner = self.internals
+        found = inner.task.predict_tags(sentences, inner.fitted.reader, inner.logits)
+        return object_array(found)
 
     def predict_spans(
         self, X: TokenLists, threshold: Threshold | None = None
@@ -73,9 +75,10 @@ class WordTagger(TextEstimator[T]):
             [0, 1] or names another label.
         """
         self._check_is_fitted()
-        task = self.task
+        inner, sentences = self.internals, check_token_lists(X)
+        task = inner.task
         lowest = check_threshold(threshold, task.entity_labels)
-        found = task.predict_entities(check_token_lists(X), self.fitted.reader, self.logits)
+        found = task.predict_entities(sentences, inner.fitted.reader, inner.logits)
         return object_array([keep_above(row, lowest) for row in found])
 
     def predict_entities(
@@ -160,10 +163,11 @@ class WordTagger(TextEstimator[T]):
             In [0, 1].
         """
         self._check_is_fitted()
-        rows, task = self.read_labelled(X, y), self.task
+        inner = self.internals
+        rows, task = inner.read_labelled(X, y), inner.task
         if task.scheme is None:
-            warn_of_background(rows.y, stacklevel=3)
-        return task.validator(rows, self.fitted.reader)(self.logits)
+            warn_of_background(rows.y)
+        return task.validator(rows, inner.fitted.reader)(inner.logits)
 
     def _iterate(self, X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
         rows = enumerate(X)
@@ -177,6 +181,7 @@ class WordTagger(TextEstimator[T]):
             except Exception as stopped:  # The rows before it are tagged first.
                 error = stopped
             is_over = len(chunk) < _STREAM_SENTENCES
-            yield from self.task.predict_tags(chunk, self.fitted.reader, self.logits)
+            inner = self.internals
+            yield from inner.task.predict_tags(chunk, inner.fitted.reader, inner.logits)
             if error is not None:
                 raise error

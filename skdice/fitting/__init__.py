@@ -1,7 +1,9 @@
 """Fits as functions, and the rules of "auto"; private to the library."""
 
-from ._fit import FitResult, fit, in_columns, out_of_fold_scores
-from ._network import MODULES, SampledTrainingSet, Schedule, logits_of, make_net, sample
+from ._fit import fit, shared_seed
+from ._fitted import Fitted
+from ._folds import in_columns, out_of_fold_scores
+from ._network import logits_of, make_net
 from ._plan import open_rates
 from ._settings import Settings, settings_of
 from .auto import CONSTANTS, TASK_RULES, Choice, Constant, EpochFacts, RowFacts

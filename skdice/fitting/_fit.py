@@ -1,47 +1,45 @@
-"""A fit as a function, prepare, choose, train, decide, and what it has learned as one value."""
+"""A fit as a function, plan, train, decide; what it has learned is one value."""
 
 import copy
-import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+import math
+import os
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+import torch
 
-from .._inputs import count_of
-from ..io import Fitted
-from ..losses import LossName
-from ..nn import NotFiniteError, NotLearningError, TextNet
-from ..tasks import Logits, Rows, Task, TeacherLabels
-from ._network import Plan, history_of, logits_of, train_members
-from ._plan import Prepared, choose, choose_again, prepare, shared_seed
+from .._digest import base_model_digest, digest, installed_versions
+from .._inputs import list_some
+from .._parameters import relevant_parameters
+from .._pretrained import quiet_transformers
+from ..exceptions import warn
+from ..nn import (
+    DirectoryCheckpoint,
+    FitProgress,
+    NotFiniteError,
+    NotLearningError,
+    Ranks,
+    Run,
+    StepSampler,
+    TagChain,
+    TextNet,
+    current_ranks,
+    denormals_flushed,
+    seed_generators,
+    seeded,
+    set_generator_states,
+)
+from ..tasks import Rows, Task, TrainingSet
+from ._fitted import FitResult, Fitted
+from ._folds import compare_losses, out_of_fold_scores, teach
+from ._network import history_of, logits_of, make_batcher, make_net
+from ._plan import Plan, choose, choose_again
 from ._settings import Settings
 from .auto import Choice, table_of
 
-# Folds in which a decision is tuned on the training rows.
-N_FOLDS = 5
-# Losses that "cv" compares.
-_CV_LOSSES: tuple[LossName, ...] = ("ce", "dice")
-# Networks that label rows without labels (benchmarks/RESULTS.md, "Self-training").
-_N_TEACHERS = 3
-
-Splits = Sequence[tuple[np.ndarray, np.ndarray]]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FitResult:
-    """How a fit ended: what was learned until then, and the error that ended it, if one did."""
-
-    fitted: Fitted
-    error: BaseException | None = None
-
-    def complete(self) -> Fitted:
-        """Return the fitted value; the error is raised if there is one."""
-        if self.error is not None:
-            raise self.error
-        return self.fitted
+_SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 
 
 def fit(
@@ -61,249 +59,275 @@ def fit(
     labels first, or whose labels are ``TeacherLabels``. ``kind`` is what the progress bar calls one
     of several networks. An error or Ctrl-C that ends the training is in the result.
     """
-    task.check_learnable(rows, settings.loss)
-    seed, choices = shared_seed(settings), dict[str, Choice]()
+    labels, choices = task.facts(rows), dict[str, Choice]()
+    task.check_learnable(rows, labels, settings.loss)
+    seed = shared_seed(settings)
     if settings.loss == "cv":
-        splits = split_folds(task, rows, N_FOLDS, seed)
-        choices["loss"] = _compare_losses(task, settings, rows, valid, unlabeled, splits)
+        choices["loss"] = compare_losses(fit, task, settings, rows, valid, unlabeled, seed)
         settings = replace(settings, loss=choices["loss"].value)
-    n_unlabeled = 0 if unlabeled is None else len(unlabeled)
-    prepared = prepare(
-        task, settings, rows, valid, n_unlabeled=n_unlabeled, seed=seed, choices=choices
+    plan = choose(
+        task,
+        settings,
+        rows,
+        labels,
+        valid,
+        n_unlabeled=0 if unlabeled is None else len(unlabeled),
+        teach=None if unlabeled is None else partial(teach, fit, settings, unlabeled, seed),
+        seed=seed,
+        choices=choices,
     )
-    if unlabeled is not None:
-        prepared = replace(prepared, rows=_with_taught(prepared, unlabeled))
-    plan, nets, error = train(prepared, choose(prepared, kind))
+    plan, nets, error = train(plan, kind)
     nets[0].module_.members.extend([net.module_ for net in nets[1:]])
     fitted = Fitted(
         task=plan.task,
         reader=plan.reader,
         net=nets[0],
-        loss=plan.loss,
+        loss=plan.settings.loss,
         choices=table_of(plan.choices),
         history=history_of(nets),
         best_epoch=max(net.best_epoch_ for net in nets),
-        negative_ratio=plan.sampled.ratio,
-        n_rows=prepared.facts.n_rows,
-        n_unlabeled=n_unlabeled,
+        negative_ratio=plan.training_set.ratio,
+        n_rows=plan.n_rows,
+        n_unlabeled=0 if unlabeled is None else len(unlabeled),
         feature_names=feature_names,
         interrupted=error is not None,
     )
     if error is not None or not plan.task.is_tuned:
         return FitResult(fitted=fitted, error=error)
-    return decide(fitted, plan, rows, given=valid, unlabeled=unlabeled)
+    return decide(fitted, plan, settings, rows, given=valid, unlabeled=unlabeled)
 
 
-def train(prepared: Prepared, plan: Plan) -> tuple[Plan, list[TextNet], BaseException | None]:
-    """Train the networks, once more with a third of an open rate if they learn nothing."""
-    again = copy.deepcopy(prepared.rng)
-    nets, error = train_members(plan, prepared.seed, prepared.rng)
-    if isinstance(error, NotLearningError | NotFiniteError) and plan.settings.lr == "auto":
-        plan = choose_again(plan, error)
-        nets, error = train_members(plan, prepared.seed, again)
-    return plan, nets, error
+def shared_seed(settings: Settings) -> int:
+    """Return the seed of a fit: in all processes of a job, that of the first."""
+    state = settings.random_state
+    if isinstance(state, np.random.RandomState):  # It is advanced, as a generator is.
+        drawn = int(state.randint(2**31 - 1))
+    elif state is None or isinstance(state, np.random.Generator):
+        drawn = int(np.random.default_rng(state).integers(2**31))
+    else:
+        drawn = int(state)
+    seed = torch.tensor(drawn)
+    current_ranks(settings.device).copy_first([seed])
+    return int(seed)
 
 
 def decide(
-    fitted: Fitted, plan: Plan, rows: Rows, *, given: Rows | None, unlabeled: Rows | None
+    fitted: Fitted,
+    plan: Plan,
+    settings: Settings,
+    rows: Rows,
+    *,
+    given: Rows | None,
+    unlabeled: Rows | None,
 ) -> FitResult:
     """Tune the decision.
 
-    ``rows`` are all rows with labels, ``given`` those that were given to validate on.
+    ``settings`` are those that were asked for, ``rows`` all rows with labels, and ``given`` those
+    that were given to validate on.
     """
     try:
         tuned, where = fitted.task, ""
         if tuned.tuning == "cv":
-            scores = out_of_fold_scores(
-                tuned, plan.settings, rows, valid=given, unlabeled=unlabeled
-            )
+            more: dict[str, Any] = {"valid": given, "unlabeled": unlabeled}
+            seed = plan.settings.random_state
+            scores = out_of_fold_scores(fit, tuned, settings, rows, seed=seed, **more)
             tuned = tuned.tune(rows, scores)
             where = "the training rows, as fits without them predict them"
         elif len(plan.valid):
-            valid, logits = plan.valid, _logits_of(fitted, plan.settings)
-            scores = tuned.scores(valid.X, fitted.reader, logits)
-            tuned, where = tuned.tune(valid, scores), f"the {len(valid):,} rows that are held out"
+            valid, reader = plan.valid, fitted.reader
+            logits = logits_of(fitted.task, fitted.net, reader, settings)
+            tuned = tuned.tune(valid, tuned.scores(valid.X, reader, logits))
+            where = f"the {len(valid):,} rows that are held out"
         if where:
-            choices = dict(plan.choices)
-            for name, value in tuned.decision.items():
-                if name != "scheme_":
-                    choices[name.removesuffix("_")] = Choice(value, f"It was tuned on {where}.")
-            fitted = replace(fitted, task=tuned, choices=table_of(choices))
+            found = {
+                name.removesuffix("_"): Choice(value, f"It was tuned on {where}.")
+                for name, value in tuned.decision.items()
+            }
+            choices = table_of({**plan.choices, **found})
+            fitted = replace(fitted, task=tuned, choices=choices)
     except BaseException as error:
         return FitResult(fitted=replace(fitted, interrupted=True), error=error)
     return FitResult(fitted=fitted)
 
 
-def _logits_of(fitted: Fitted, settings: Settings) -> Logits:
-    return logits_of(fitted.task, fitted.net, fitted.reader, settings)
+def train(plan: Plan, kind: str) -> tuple[Plan, list[TextNet], BaseException | None]:
+    """Train the networks of an ensemble, once more with a third of an open rate if need be.
 
-
-def out_of_fold_scores(
-    task: Task,
-    settings: Settings,
-    rows: Rows,
-    *,
-    valid: Rows | None = None,
-    unlabeled: Rows | None = None,
-    n_folds: int = N_FOLDS,
-    splits: Splits | None = None,
-) -> list[Any]:
-    """Return the scores of each row by a network that has not seen it.
-
-    The task has learned from all rows. Logits have its classes; those that a fold's network does
-    not know get the lowest logit there is. There are ``n_folds``, fewer if there are not so many
-    rows, groups of rows, or rows of a class; or those of ``splits``, where each row is in one test
-    part. Two folds at least, or a ValueError.
+    The plan that is returned is the one that was followed. If an error ends a network, it is
+    returned with the networks that were finished; or with the one that was interrupted, if it was
+    the first. ``kind`` is what the progress bar calls a network.
     """
-    found: list[Any] = [None] * len(rows)
-    splits = splits or split_folds(task, rows, n_folds, shared_seed(settings))
-    for part, logits, test in _fold_fits(task, settings, rows, valid, unlabeled, splits):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # The fit of all rows says it.
-            scores = part.task.scores(rows.take(test).X, part.reader, logits)
-        known, classes = part.task.class_names, task.class_names
-        if task.head.classes is not None and known != classes:
-            lowest = min((float(row.min()) for row in scores if row.size), default=0.0)
-            scores = [in_columns(row, known, classes, lowest) for row in scores]
-        for i, score in zip(test, scores):
-            found[i] = score
-    return found
+    seed, n_members = plan.settings.random_state, plan.settings.n_members
+    others = np.random.SeedSequence(seed).generate_state(n_members - 1).tolist()
+    nets: list[TextNet] = []
+    for number, own in enumerate([seed, *others]):
+        rng = np.random.default_rng(own) if number else copy.deepcopy(plan.rng)
+        shown = f"{plan.description}, {kind} {number + 1} of {n_members}"
+        shown = shown if n_members > 1 else plan.description
+        net, error = train_network(plan, own, rng, shown, is_first=not number)
+        if error is None:
+            nets.append(net)
+            continue
+        has_learned_nothing = isinstance(error, NotLearningError | NotFiniteError)
+        if has_learned_nothing and "lr" in plan.choices and not plan.is_second:
+            return train(choose_again(plan, error), kind)
+        return plan, nets or [net], error
+    return plan, nets, None
 
 
-def _fold_fits(
-    task: Task,
-    settings: Settings,
-    rows: Rows,
-    valid: Rows | None,
-    unlabeled: Rows | None,
-    splits: Splits,
-) -> Iterator[tuple[Fitted, Logits, np.ndarray]]:
-    """Fit the training rows of each split; yield the fit, its network and the test rows."""
-    asked = _without_folds(task)
-    for train, test in splits:
-        # Callbacks collect what they see of one fit.
-        callbacks = clone(settings.callbacks, safe=False)
-        of_part = replace(settings, runtime="torch", callbacks=callbacks)
-        with warnings.catch_warnings():
-            # What is wrong with rows, the fit of all rows has said.
-            warnings.simplefilter("ignore", UserWarning)
-            part = fit(asked, of_part, rows.take(train).used(), valid, unlabeled).complete()
-        yield part, _logits_of(part, of_part), test
+def train_network(
+    plan: Plan, seed: int, rng: np.random.Generator, description: str, *, is_first: bool
+) -> tuple[TextNet, BaseException | None]:
+    """Train one network; return it as it came to be, and the error that ended its training.
 
-
-def _compare_losses(
-    task: Task,
-    settings: Settings,
-    rows: Rows,
-    valid: Rows | None,
-    unlabeled: Rows | None,
-    splits: Splits,
-) -> Choice:
-    """Return the loss with the better mean score in the folds, each weighted by its test rows.
-
-    Folds whose training rows no network can learn from are left out for both.
+    The seed is that of torch; the generator draws the order of the texts. The first network may go
+    on from the one that the plan has begun.
     """
-    used, problems = [], []
-    for i, (train, test) in enumerate(splits, 1):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
-                task.check_learnable(rows.take(train), _CV_LOSSES[0])
-            used.append((train, test))
-        except ValueError as error:
-            problems.append(f"Fold {i} is left out of both: {error}")
-    if not used:
-        raise ValueError(
-            f"loss='cv' compares losses in {len(splits)} folds, and none has training rows that a "
-            f"network can learn from. {problems[0]}"
-        )
-    means, metric = {}, ""
-    for name in _CV_LOSSES:
-        tried = replace(settings, loss=name, checkpoint_dir=None)
-        scores, weights = [], []
-        for part, logits, test in _fold_fits(task, tried, rows, valid, unlabeled, used):
-            tested, metric = rows.take(test), part.task.metric_name
-            scores.append(part.task.validator(tested, part.reader)(logits))
-            weights.append(len(tested) if tested.weight is None else tested.weight.sum())
-        means[name] = float(np.average(scores, weights=weights))
-    best = max(means, key=lambda name: means[name])
-    shown = " and ".join(f"{mean:.3f} with {name}" for name, mean in means.items())
-    why = f"The mean {metric} of {count_of(len(used), 'fold')} of the training rows is {shown}."
-    return Choice(best, " ".join([why, *problems]))
-
-
-def split_folds(
-    task: Task, rows: Rows, n_folds: int, seed: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the training and test rows of each fold: by groups, else by classes if there are."""
-    groups = task.groups(rows.X) if rows.groups is None else rows.groups
-    classes = rows.strata if groups is None else None
-    kinds = classes if classes is not None else range(len(rows)) if groups is None else groups
-    _, number, sizes = np.unique(kinds, return_inverse=True, return_counts=True)
-    most, needed = len(sizes), "two rows"
-    if groups is not None:
-        needed = "rows of two groups"
-    elif classes is not None:
-        most, needed = sizes.min(), "two rows of each class"
-        if len(sizes) > 2:  # A class may be missing in a fold.
-            most, needed = sizes.max(), "two rows of a class"
-    if most < 2:
-        raise ValueError(f"Out-of-fold predictions need {needed}; got {len(rows)} rows.")
-    kind = StratifiedKFold if classes is not None else KFold if groups is None else GroupKFold
-    cv = kind(min(n_folds, int(most)), shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # Of a class with fewer rows than folds.
-        return list(cv.split(number, number, number))
-
-
-def in_columns(row: np.ndarray, known: list[Any], classes: list[Any], fill: float) -> np.ndarray:
-    """Return scores of some classes among those of all, which are filled up."""
-    whole = np.full((*row.shape[:-1], len(classes)), fill, dtype=row.dtype)
-    whole[..., [classes.index(name) for name in known]] = row
-    return whole
-
-
-def _with_taught(prepared: Prepared, unlabeled: Rows) -> Rows:
-    """Return training rows twice, and then those without labels, as a teacher labels them.
-
-    These weigh as much as their labels are probable, times the mean weight of the training rows.
-    """
-    rows, given = prepared.rows, unlabeled.y
-    if isinstance(given, TeacherLabels):
-        labelled = prepared.task.taught(given.classes, given.predicted, given.p)
-    else:
-        labelled = _labelled_by_networks(prepared, unlabeled)
-    mean = 1.0 if rows.weight is None else rows.weight.mean()
-    taught = rows.join(rows)
-    for labels, p in labelled:
-        weight = (p * mean).astype(np.float32)
-        taught = taught.join(replace(unlabeled, y=labels, weight=weight).used())
-    return taught
-
-
-def _labelled_by_networks(prepared: Prepared, unlabeled: Rows) -> list[tuple[Any, np.ndarray]]:
-    """Return labels and probabilities of rows, by three networks that learn from the others.
-
-    Of their fit the progress alone is shown: the fit that follows warns of the same.
-    """
-    rows, settings, valid = prepared.rows, prepared.settings, prepared.valid
-    teacher = replace(
+    task, settings, reader, data = plan.task, plan.settings, plan.reader, plan.training_set
+    error: BaseException | None = None
+    ranks = current_ranks(settings.device)
+    is_shown = bool(settings.verbose and ranks.index == 0)
+    callbacks = list(settings.callbacks or [])
+    if is_shown:
+        callbacks.append(("progress", FitProgress(description, task.metric_name)))
+    criterion = task.criterion(settings.loss)
+    net = make_net(
+        task,
         settings,
-        n_members=max(_N_TEACHERS, settings.n_members),
-        random_state=prepared.seed,
-        validation_fraction=None,
-        checkpoint_dir=None,
-        callbacks=None,
-        runtime="torch",
+        reader,
+        criterion=criterion,
+        predict_precision=plan.predict_precision,
+        callbacks=callbacks,
+        verbose=is_shown,  # Whether callbacks of skorch print.
     )
-    held_out = valid if len(valid) else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        asked = _without_folds(prepared.task)
-        fitted = fit(asked, teacher, rows.used(), held_out, kind="teacher").complete()
-        return fitted.task.label(unlabeled.X, fitted.reader, _logits_of(fitted, teacher))
+    with seeded(seed, net.device), denormals_flushed():
+        checkpoint, state = _initialize(plan, net, seed, rng, ranks, is_first)
+        dataset, transitions = data.dataset, task.head.transitions
+        shifts = [shift for shift in (dataset.offset, data.shift) if shift is not None]
+        sampler = StepSampler(
+            make_batcher(dataset, reader, settings.batch_size * data.windows_per_text, net.module_),
+            settings.batch_size * settings.accumulate,
+            rng,
+            ranks,
+            windows_per_text=data.windows_per_text,
+            draw=data.draw,
+            weight=data.weight,
+            chain=None if transitions is None else TagChain(transitions, dataset.item_offsets),
+            shift=np.add.reduce(shifts) if shifts else None,
+            has_few_shapes=plan.cuda_graphs,
+        )
+        validate = None
+        if len(plan.valid):
+            score = task.validator(plan.valid, reader)
+            validate = partial(score, logits_of(task, net, reader, settings))
+        run = Run(validate, settings.patience, checkpoint, state)
+        try:
+            with run.watching(net):
+                net.partial_fit(sampler)
+            if plan.must_learn:
+                limit = loss_of_constant(data, criterion, task.head.n_outputs)
+                run.check_learned(net, limit)
+        except NotLearningError as caught:
+            error = caught
+            if plan.is_second:
+                error = None
+                warn(
+                    f"The second try, with the learning rate {settings.lr:.2g}, learned nothing "
+                    f"either. {caught} Another lr or loss, or more epochs may help."
+                )
+        except BaseException as caught:
+            error = caught
+        finally:
+            if settings.peft_config is not None:
+                net.module_.merge_adapters()
+    return net, error
 
 
-def _without_folds(task: Task) -> Task:
-    """Return a task that tunes no decision out of fold."""
-    return replace(task, tuning=None) if task.tuning == "cv" else task
+def _initialize(
+    plan: Plan,
+    net: TextNet,
+    seed: int,
+    rng: np.random.Generator,
+    ranks: Ranks,
+    is_first: bool,
+) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
+    """Make the weights of a network; return where its state is kept, and that to go on from."""
+    start = plan.initial.start if plan.initial is not None and is_first else None
+    with quiet_transformers():
+        net.begun = None if start is None else start.module
+        net.initialize()
+        if start is not None:
+            set_generator_states(net.device, start.generators)
+        module, checkpoint, state = net.module_, None, None
+        if module.trained_labels is not None:
+            _warn_of_other_classes(plan, module.trained_labels)
+        # The files of the base model are on this machine from here on.
+        if plan.settings.checkpoint_dir is not None or ranks.count > 1:
+            checkpoint, state = _find_checkpoint(plan, seed, rng, ranks)
+        if state is None and plan.initial is not None:
+            plan.initial.apply(module)
+    if ranks.count > 1:
+        ranks.copy_first(module.state_dict().values())
+        own = np.random.SeedSequence([seed, ranks.index]).generate_state(1)
+        seed_generators(int(own[0]), net.device)
+    return checkpoint, state
+
+
+def loss_of_constant(data: TrainingSet, loss: Any, n_classes: int) -> float:
+    """Return the loss of logits that say the shares of the classes, the same for all items.
+
+    Of cross-entropy no logits that are the same for all items have a lower one. It is infinite for
+    set losses, whose value is not a mean, and for items with several labels.
+    """
+    dataset, target = data.dataset, data.dataset.target
+    if target is None or target.ndim > 1 or not loss.separable:
+        return math.inf
+    share = np.ones(dataset.n_texts) if data.draw is None else data.draw.share
+    weight = np.repeat(dataset.text_weight * share, np.diff(dataset.item_offsets))
+    if data.weight is not None:
+        weight = weight * data.weight
+    of_class = np.bincount(target, weight, n_classes)
+    weighted = of_class * (1.0 if loss.class_weight is None else loss.class_weight)
+    logits = np.log(np.maximum(weighted / weighted.sum(), np.finfo(np.float64).tiny))
+    same = torch.from_numpy(logits).expand(n_classes, -1)
+    return float(loss(same, torch.arange(n_classes), torch.from_numpy(of_class)))
+
+
+def _find_checkpoint(
+    plan: Plan, seed: int, rng: np.random.Generator, ranks: Ranks
+) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
+    """Return where the state of a fit is kept, and that to go on from, if there is one.
+
+    All that a fit depends on has to be alike in every process.
+    """
+    settings, directory = plan.settings, plan.settings.checkpoint_dir
+    if directory is None:
+        # Nothing is kept of the fit: the first of several processes may have callbacks of its own.
+        settings = replace(settings, callbacks=None)
+    kind = torch.device(settings.device).type
+    digests = {
+        "parameters": digest([relevant_parameters(settings, "in fits"), kind, seed]),
+        "base model": digest(base_model_digest(settings.model)),
+        "package versions": digest(installed_versions()),
+        "training data": digest([plan.task, plan.training_set.dataset, rng]),
+        "held-out data": digest(plan.valid),
+    }
+    checkpoint = state = None
+    if directory is not None:
+        checkpoint = DirectoryCheckpoint(directory, digest([digests, ranks.count]))
+        state = checkpoint.load()
+    history = None if state is None else state.get("history")
+    ranks.compare({**digests, _SAVED_STATE: digest(history)})
+    return checkpoint, state
+
+
+def _warn_of_other_classes(plan: Plan, trained: list[str]) -> None:
+    """Warn if the base model has a head of this task, for other classes."""
+    own = list(plan.task.head.model_config.get("id2label", {}).values())
+    if not own or own == trained:
+        return
+    goes_on = "a new head" if len(own) != len(trained) else "that head, class by class"
+    warn(
+        f"model={os.fspath(plan.settings.model)!r} was trained for the classes "
+        f"{list_some(trained)}; those of this fit are {list_some(own)}. It starts from {goes_on}."
+    )

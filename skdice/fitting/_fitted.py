@@ -30,3 +30,17 @@ class Fitted:
     n_unlabeled: int
     feature_names: np.ndarray | None  # the columns of X, if it was a table with names
     interrupted: bool  # whether an error ended the fit before its end
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FitResult:
+    """How a fit ended: what was learned until then, and the error that ended it, if one did."""
+
+    fitted: Fitted
+    error: BaseException | None = None
+
+    def complete(self) -> Fitted:
+        """Return the fitted value; the error is raised if there is one."""
+        if self.error is not None:
+            raise self.error
+        return self.fitted

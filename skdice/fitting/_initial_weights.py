@@ -1,9 +1,9 @@
 """What is known of rows before training: a regression on states, of pairs one on similarities."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -19,11 +19,31 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from .._pretrained import quiet_transformers
 from ..metrics import divide
-from ..nn import Batcher, MeanModule, PairModule, TextNet, autocast
-from ..tasks import Classifying, ClassifyingPairs, Rows
-from ..text import Similarities
-from .auto import Choice, PairFacts, choose_head, choose_similarities, is_informed
+from ..nn import (
+    Batcher,
+    PairModule,
+    autocast,
+    current_ranks,
+    denormals_flushed,
+    generator_states,
+    seeded,
+    to_device,
+)
+from ..tasks import Classifying, Rows, Task
+from ..text import Similarities, TextReader
+from ._network import frames_of, make_batcher, module_of
+from ._settings import Settings
+from .auto import (
+    Choice,
+    PairFacts,
+    RowFacts,
+    choose_head,
+    choose_similarities,
+    choose_threshold,
+    is_informed,
+)
 
 # Evidence for all of these is in benchmarks/RESULTS.md. The C of the regression on states, the
 # largest number of rows of each class that it sees, and the C of that on similarities.
@@ -34,29 +54,34 @@ _N_FOLDS, _SHARES = 5, np.linspace(0, 1, 21)
 _Splits: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class InitialWeights:
-    """Where a head on the states of the encoder begins."""
+class Start(NamedTuple):
+    """A network before anything is learned, and the generators of torch after it was made."""
 
-    # A logistic regression on the states of the encoder, (n_classes, n_features) and (n_classes,).
-    # None if these say nothing, so that the head begins as drawn.
+    module: Any
+    generators: list[torch.Tensor]
+
+
+class InitialWeights(NamedTuple):
+    """Where a head on the states of the encoder begins.
+
+    ``slope`` and ``bias``, (n_classes, n_features) and (n_classes,), are a logistic regression on
+    these states. They are None if the states say nothing, so that the head begins as drawn.
+    ``share`` is what the network of pairs gives to the logits.
+    """
+
+    start: Start | None
     slope: np.ndarray | None
     bias: np.ndarray | None
-    choice: Choice  # of the head or, of pairs, of the share of the similarities
-    # Of pairs, with their regression, and the share of the network.
-    similarities: Similarities | None = None
-    # Of the positive class of pairs, at its best threshold, by both regressions out of folds. NaN
-    # if there are no folds, or not two classes.
-    best_f1: float = math.nan
+    share: float = 1.0
 
     def apply(self, module: Any) -> None:
         """Set the weights of a network (Kumar et al. 2022, "LP-FT")."""
-        assert isinstance(module, MeanModule | PairModule)
+        is_of_pairs = isinstance(module, PairModule)
         with torch.no_grad():
-            if isinstance(module, PairModule) and self.similarities is not None:
-                module.share.fill_(self.similarities.share)
+            if is_of_pairs:
+                module.share.fill_(self.share)
             if module.has_new_head and self.slope is not None and self.bias is not None:
-                head = module.comparison if isinstance(module, PairModule) else module.head
+                head = module.comparison if is_of_pairs else module.head
                 head.weight.copy_(torch.from_numpy(self.slope))
                 head.bias.copy_(torch.from_numpy(self.bias))
 
@@ -65,6 +90,7 @@ class InitialWeights:
 class _Regression:
     """A regression of the labels on the states of the encoder."""
 
+    start: Start
     target: np.ndarray  # the class of each row
     weight: np.ndarray  # of each row
     order: np.ndarray  # the rows with a weight, shuffled
@@ -76,82 +102,130 @@ class _Regression:
     gain: float  # by how much it raises the log-likelihood of the labels, out of folds
 
     @property
-    def told(self) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
-        """The slope and the bias, if the states say something of the rows."""
-        is_told = is_informed(len(self.folds), self.gain)
-        return (self.slope, self.bias) if is_told else (None, None)
+    def is_told(self) -> bool:
+        """Whether the states say something of the rows."""
+        return is_informed(len(self.folds), self.gain)
 
 
-def regress_texts(
-    net: TextNet, batcher: Batcher, task: Classifying, rows: Rows
-) -> InitialWeights | None:
-    """Regress the labels on the mean states of the texts, before training.
+class Beginning(NamedTuple):
+    """How a fit begins: the task with its head, and where that begins; None begins as drawn."""
 
-    It is None where :func:`_on_encoder` is.
+    task: Task
+    initial: InitialWeights | None
+    choices: Mapping[str, Choice]
+
+
+def begin(
+    task: Task, settings: Settings, reader: TextReader, rows: Rows, facts: RowFacts, seed: int
+) -> Beginning:
+    """Return how a fit begins; in all processes of a job, the same.
+
+    The task has learned its classes. Device and precision of the settings are not open.
     """
-    found = _on_encoder(net, batcher, task, rows)
+    how = _BEGINNINGS.get(task.info.name)
+    if how is None:
+        return Beginning(task, None, {})
+    return how(task, settings, reader, rows, facts, seed)
+
+
+def _begin_texts(
+    task: Any, settings: Settings, reader: TextReader, rows: Rows, facts: RowFacts, seed: int
+) -> Beginning:
+    """Begin with a regression on the mean states of the texts, if these say something."""
+    # A task that has learned already, as those of folds, may have another head.
+    task, on_mean = replace(task, reads_mean=False), replace(task, reads_mean=True)
+    encoder = facts.encoder
+    if on_mean.head.continues(encoder.heads, encoder.n_labels):
+        return Beginning(on_mean, None, {})
+    is_trained = task.head.continues(encoder.heads, encoder.n_labels)
+    if task.is_multilabel or is_trained or encoder.has_decoder:
+        return Beginning(task, None, {})
+    found = _regress(on_mean, settings, reader, rows, seed)
     if found is None:
-        return None
-    choice = choose_head(len(found.folds), found.gain)
-    slope, bias = found.told
-    return InitialWeights(slope=slope, bias=bias, choice=choice)
+        return Beginning(task, None, {})
+    choices = {"head": choose_head(len(found.folds), found.gain)}
+    if not found.is_told:
+        return Beginning(task, None, choices)
+    return Beginning(on_mean, InitialWeights(found.start, found.slope, found.bias), choices)
 
 
-def regress_pairs(
-    net: TextNet, batcher: Batcher, task: ClassifyingPairs, rows: Rows
-) -> InitialWeights | None:
-    """Regress the labels on the states of the encoder and on similarities, before training.
+def _begin_pairs(
+    task: Any, settings: Settings, reader: TextReader, rows: Rows, facts: RowFacts, seed: int
+) -> Beginning:
+    """Begin with a regression on the states of the texts, and one on their similarities.
 
     Both are scored on folds that they have not seen. The share of the network is the mean over all
     shares, each weighted by the likelihood of the labels that the two scores have with it.
     """
-    found = _on_encoder(net, batcher, task, rows)
+    # A task that has learned already, as those of folds, has similarities of other rows.
+    task = replace(task, similarities=None)
+    found = _regress(task, settings, reader, rows, seed) if frames_of(task, reader) else None
     if found is None:
-        return None
+        return Beginning(task, None, {})
     target, order, used, folds = found.target, found.order, found.used, found.folds
     pairs, n_classes = list(rows.X), len(task.classes)
     similarities = Similarities.of_texts(pairs, n_classes)
     similar = similarities.features(pairs)
     known, weights = target[used], found.weight[used]
     weight, start = _fit(_on_similarities(), similar[order], target[order], found.weight[order])
-    similarities = similarities._replace(slope=weight.T, start=start)
-    of_states = of_similar = found.log_p
+    of_similar = found.log_p
     if folds:
         logits = _out_of_fold(_on_similarities(), similar[used], known, weights, folds)
         of_similar = log_softmax(logits, axis=1)
-    mixed = [(1 - s) * of_similar + s * of_states for s in _SHARES]
-    facts = PairFacts(
+    mixed = [(1 - s) * of_similar + s * found.log_p for s in _SHARES]
+    pair_facts = PairFacts(
         n_folds=len(folds),
         has_groups=rows.group_numbers is not None,
         gain=found.gain,
         shares=_SHARES,
         likelihood=np.array([_likelihood(scores, known, weights) for scores in mixed]),
     )
-    choice = choose_similarities(facts)
-    network = round(1 - choice.value, 2)
-    best_f1 = math.nan
+    choices = {"similarities": choose_similarities(pair_facts)}
+    share, best_f1 = round(1 - choices["similarities"].value, 2), math.nan
     if folds and task.is_binary:
         # Rows of the larger class may have been left out.
         of_class = np.bincount(target[order], found.weight[order]) / np.bincount(known, weights)
-        both = (1 - network) * of_similar + network * of_states
-        positive = task.positive
-        log_odds = both[:, positive] - both[:, 1 - positive]
+        both = (1 - share) * of_similar + share * found.log_p
+        log_odds = both[:, task.positive] - both[:, 1 - task.positive]
         precision, recall, _ = precision_recall_curve(
-            known == positive, log_odds, sample_weight=weights * of_class[known]
+            known == task.positive, log_odds, sample_weight=weights * of_class[known]
         )
         best_f1 = float(divide(2 * precision * recall, precision + recall).max())
-    slope, bias = found.told
-    return InitialWeights(
-        slope=slope,
-        bias=bias,
-        choice=choice,
-        similarities=similarities._replace(share=network),
-        best_f1=best_f1,
-    )
+    first = torch.tensor([share, best_f1], dtype=torch.float64)
+    current_ranks(settings.device).copy_first([first])
+    share, best_f1 = first.tolist()
+    if not (facts.is_threshold_given or math.isnan(best_f1)):
+        # More is known now than when the others were chosen.
+        choices["threshold"] = choose_threshold(facts, best_f1)
+        threshold = choices["threshold"].value
+        task = replace(task, threshold=threshold).with_threshold(threshold)
+    similarities = similarities._replace(slope=weight.T, start=start, share=share)
+    slope, bias = (found.slope, found.bias) if found.is_told else (None, None)
+    initial = InitialWeights(found.start, slope, bias, share)
+    return Beginning(replace(task, similarities=similarities), initial, choices)
+
+
+_BEGINNINGS = {"texts": _begin_texts, "pairs": _begin_pairs}
+
+
+def _regress(
+    task: Classifying, settings: Settings, reader: TextReader, rows: Rows, seed: int
+) -> _Regression | None:
+    """Regress the labels on the states of the network of a task, before training.
+
+    It is None where :func:`_on_encoder` is.
+    """
+    device, kind = settings.device, module_of(task, settings, reader)
+    with seeded(seed, device), denormals_flushed(), quiet_transformers():
+        module = kind[0](**kind[1]).to(device)
+        start = Start(module, generator_states(device))
+        windows, _ = task.windows(rows.X, reader)
+        batcher = make_batcher(windows, reader, settings.batch_size, module)
+        return _on_encoder(start, batcher, task, rows, settings)
 
 
 def _on_encoder(
-    net: TextNet, batcher: Batcher, task: Classifying, rows: Rows
+    start: Start, batcher: Batcher, task: Classifying, rows: Rows, settings: Settings
 ) -> _Regression | None:
     """Regress the labels on the states of the encoder, and predict those of held-out folds.
 
@@ -167,7 +241,7 @@ def _on_encoder(
     used = np.sort(np.concatenate(by_class))
     if not min(map(len, by_class)):
         return None
-    states = _features(net, batcher, used)
+    states = _features(start.module, batcher, used, settings)
     if not np.isfinite(states).all():
         return None
     known, weights = target[used], weight[used]
@@ -181,6 +255,7 @@ def _on_encoder(
         scale = LogisticRegression(C=1e3, max_iter=1000).fit(logits, known, weights)
         log_p = scale.predict_log_proba(logits)
     return _Regression(
+        start=start,
         target=target,
         weight=weight,
         order=order,
@@ -260,14 +335,14 @@ def _likelihood(logits: np.ndarray, target: np.ndarray, weight: np.ndarray) -> f
     return float(weight @ log_softmax(logits, axis=1)[rows, target])
 
 
-def _features(net: TextNet, batcher: Batcher, rows: np.ndarray) -> np.ndarray:
+def _features(module: Any, batcher: Batcher, rows: np.ndarray, settings: Settings) -> np.ndarray:
     """Return what a head would read of some rows, before anything is learned."""
-    module = net.module_.eval()
+    module.eval()
     found: list[Any] = [None] * len(rows)
     place = {row: i for i, row in enumerate(rows.tolist())}
-    with torch.inference_mode(), autocast(net.precision, net.device):
+    with torch.inference_mode(), autocast(settings.precision, settings.device):
         for windows, batch in batcher.by_length(rows):
-            features = module.features(net.send(batch))
+            features = module.features(to_device(module.prepare(batch), settings.device))
             for window, row in zip(windows.tolist(), features.float().cpu().numpy()):
                 found[place[window]] = row
     return np.stack(found)

@@ -1,32 +1,32 @@
-"""What a fit is planned from: rows read and split, and a choice for all that was left open."""
+"""What a fit is planned from its rows: a plan, in which no parameter is open any more."""
 
 import math
 import os
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
 from sklearn.base import clone
 
 from .._inputs import list_some
-from ..losses import Loss, log_class_weight, make_loss
+from ..exceptions import warn
+from ..losses import LOSS_PARAMETERS, Loss, log_class_weight, make_loss
 from ..nn import (
     Encoder,
+    count_epoch,
     current_ranks,
     describe_encoder,
     resolve_device,
     resolve_precision,
     works_on,
 )
-from ..tasks import ClassifyingPairs, ClassifyingTexts, Rows, Task, TrainingSet
+from ..tasks import LabelFacts, Rows, Task, TrainingSet
 from ..text import TextReader, WordTokenizer
 from . import auto
-from ._initial_weights import InitialWeights
-from ._network import Plan, Schedule, begin_head, make_sampler, sample
-from ._settings import Settings, loss_values
+from ._initial_weights import InitialWeights, begin
+from ._settings import ClosedSettings, Settings, loss_values
 from .auto import TASK_RULES, Choice, EpochFacts, RowFacts
 
 _DEFAULT_K = 3.0
@@ -38,89 +38,112 @@ _DEFAULT_MAX_LENGTH = 512
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Prepared:
-    """A fit whose rows are read and split."""
+class Plan:
+    """All that the training of a network depends on."""
 
-    task: Task  # with its classes; none of its parameters is open
-    settings: Settings
+    task: Task  # with what the rows say, and the decision as it is before it is tuned
+    settings: ClosedSettings
     reader: TextReader
-    rows: Rows  # to learn from
+    training_set: TrainingSet
     valid: Rows  # scored after every epoch; may be empty
-    facts: RowFacts  # of the rows with labels that are learned from
-    has_trained_head: bool  # whether the checkpoint brings a head of this task
-    initial: InitialWeights | None  # where the head begins
-    seed: int
+    n_rows: int  # training rows with labels
     rng: np.random.Generator  # draws the order of the texts
-    choices: Mapping[str, Choice]
+    initial: InitialWeights | None  # where the head begins
+    choices: Mapping[str, Choice]  # what was taken for each parameter that was left open
+    must_learn: bool  # whether the training loss must have fallen at the end
+    is_second: bool = False  # whether the first try learned nothing: then this is a warning only
+    cuda_graphs: bool  # whether steps are CUDA graphs
+    description: str  # what the progress bar calls the fit
+
+    @property
+    def predict_precision(self) -> str:
+        """In what a network predicts: fp32, unless a precision was asked for."""
+        return "fp32" if "precision" in self.choices else self.settings.precision
 
 
-def prepare(
+def choose(
     task: Task,
     settings: Settings,
     rows: Rows,
+    labels: LabelFacts,
     valid: Rows | None,
     *,
     n_unlabeled: int,
+    teach: Callable[[Task, Rows, Rows], Rows] | None,
     seed: int,
     choices: Mapping[str, Choice],
-) -> Prepared:
-    """Read the model, choose what the task has left open, learn its classes and split the rows."""
+) -> Plan:
+    """Read the model, split the rows, and return a plan with a choice for all that is open.
+
+    ``labels`` are the facts of the rows. ``teach`` takes the task with its classes, the rows to
+    train on and those to validate on, and returns the former with rows that had no labels.
+    """
     rng, made = np.random.default_rng(seed), dict(choices)
+    device = resolve_device(settings.device)
+    precision = resolve_precision(settings.precision, device)
+    on_device = replace(settings, device=device, precision=precision)
     reader, encoder = read_model(task, settings)
-    has_weights = settings.class_weight is not None or settings.K is not None
-    facts = RowFacts(
-        task=task.info.name,
-        labels=task.facts(rows),
-        encoder=encoder,
-        n_rows=len(rows),
-        n_unlabeled=n_unlabeled,
-        trains_embeddings=not settings.n_frozen_layers and settings.peft_config is None,
-        has_adapters=settings.peft_config is not None,
-        is_plain=settings.loss in ("auto", "ce") and not has_weights,
-    )
+    facts = _facts_of_rows(task, settings, rows, labels, encoder, n_unlabeled)
     is_open = [name for name in task.info.choosable if getattr(task, name) is None]
     chosen = {name: TASK_RULES[name](facts) for name in is_open}
-    made |= chosen
     task = replace(task, **{name: choice.value for name, choice in chosen.items()})
-    task = task.learn(rows, reader)
-
+    task = task.learn(rows, labels, reader)
     training, held_out = rows.split(settings.validation_fraction, rng)
-    initial, has_trained_head = None, task.head.continues(encoder.heads, encoder.n_labels)
-    if isinstance(task, ClassifyingTexts):
-        # A task that has learned already, as those of folds, may have another head.
-        task = replace(task, reads_mean=False)
-        if not (task.is_multilabel or has_trained_head or encoder.has_decoder):
-            on_mean = replace(task, reads_mean=True)
-            begun = begin_head(on_mean, settings, reader, training, seed)
-            if begun is not None:
-                made["head"] = begun.choice
-                if begun.slope is not None:
-                    task, initial = on_mean, begun
-    if task.head.compares_texts(reader):
-        pairs = cast(ClassifyingPairs, task)  # No other task has such a head.
-        initial = begin_head(pairs, settings, reader, training, seed)
-        # A task that has learned already, as those of folds, has similarities of other rows.
-        pairs = replace(pairs, similarities=initial.similarities if initial else None)
-        if initial is not None:
-            made["similarities"] = initial.choice
-            if "threshold" in made:
-                # More is known now than when the others were chosen.
-                made["threshold"] = auto.choose_threshold(facts, initial.best_f1)
-                pairs = replace(pairs, threshold=made["threshold"].value).learn(rows, reader)
-        task = pairs
-    return Prepared(
+    task, initial, of_head = begin(task, on_device, reader, training, facts, seed)
+    valid = held_out if valid is None else valid
+    learned = training if teach is None else teach(task, training, valid)
+    training_set = task.training_set(learned, reader, settings.negative_ratio is not None)
+    if not training_set.dataset.item_offsets[-1]:
+        raise ValueError("Found no word to train on: the training sentences have no words.")
+    # Of what is left open the rows with labels decide, whatever else is learned from.
+    facts = replace(
+        facts,
+        n_rows=len(training),
+        labels=labels if training is rows else task.facts(training),
+    )
+    ratio, of_ratio = _choose_ratio(settings, facts, training_set)
+    training_set = training_set.drawn(ratio)
+    n_texts = settings.batch_size * settings.accumulate * current_ranks(device).count
+    dataset, n_windows = training_set.dataset, training_set.windows_per_text
+    epoch = EpochFacts(
+        rows=facts,
+        n_texts=training_set.n_texts,
+        n_positive=training_set.n_positive,
+        ratio=training_set.ratio,
+        n_steps=count_epoch(dataset, n_texts, n_windows, training_set.draw).n_steps,
+        begins_trained=initial is not None and initial.slope is not None,
+        has_trained_head=task.head.continues(encoder.heads, encoder.n_labels),
+    )
+    loss, of_loss = _choose_loss(settings, epoch, training_set)
+    schedule = _choose_schedule(settings, epoch, loss)
+    made |= {**chosen, **of_head, **of_ratio, **of_loss, **schedule}
+    if settings.device == "auto":
+        made["device"] = auto.choose_device(device)
+    if settings.precision == "auto":
+        made["precision"] = auto.choose_precision(torch.device(device).type, precision)
+    cuda_graphs = _choose_cuda_graphs(on_device, task, reader, loss)
+    if cuda_graphs is not None:
+        made["cuda_graphs"] = cuda_graphs
+    closed = ClosedSettings(
+        **vars(on_device)
+        # A loss object has the parameters that a loss by name is given beside it.
+        | dict.fromkeys((*LOSS_PARAMETERS, "K", "class_weight"))
+        | {name: choice.value for name, choice in schedule.items()}
+        | {"loss": loss, "negative_ratio": ratio, "random_state": seed}
+    )
+    return Plan(
         task=task,
-        settings=settings,
+        settings=closed,
         reader=reader,
-        rows=training,
-        valid=held_out if valid is None else valid,
-        # Of what is left open the rows with labels decide, whatever else is learned from.
-        facts=replace(facts, n_rows=len(training), labels=task.facts(training)),
-        has_trained_head=has_trained_head,
-        initial=initial,
-        seed=seed,
+        training_set=task.corrected(training_set, loss),
+        valid=valid,
+        n_rows=len(training),
         rng=rng,
+        initial=initial,
         choices=made,
+        must_learn=auto.must_learn(epoch, closed.max_epochs, settings.lr == "auto"),
+        cuda_graphs=cuda_graphs is not None and cuda_graphs.value,
+        description=_describe(settings, made, training_set),
     )
 
 
@@ -149,105 +172,37 @@ def read_model(task: Task, settings: Settings) -> tuple[TextReader, Encoder]:
     )
 
 
-def shared_seed(settings: Settings) -> int:
-    """Return the seed of a fit: in all processes of a job, that of the first."""
-    state = settings.random_state
-    if isinstance(state, np.random.RandomState):  # It is advanced, as a generator is.
-        drawn = int(state.randint(2**31 - 1))
-    elif state is None or isinstance(state, np.random.Generator):
-        drawn = int(np.random.default_rng(state).integers(2**31))
-    else:
-        drawn = int(state)
-    seed = torch.tensor(drawn)
-    current_ranks(settings.device).copy_first([seed])
-    return int(seed)
-
-
-def _fewest_positives(counts: np.ndarray, background: int | None, average: str) -> float:
-    """Count the positives of the set or, of the sets of each class, of the smallest.
-
-    Infinite where every item is one, so that no step has few.
-    """
-    if counts.ndim == 1 and background is None and average == "micro":
-        return math.inf
-    of_class = counts[:, 1] if counts.ndim == 2 else counts
-    if counts.ndim == 1 and background is not None:
-        of_class = np.delete(counts, background)
-    of_class = of_class[of_class > 0]
-    if average == "micro" or not len(of_class):
-        return float(of_class.sum())
-    return float(of_class.min())
-
-
-def choose(prepared: Prepared, kind: str) -> Plan:
-    """Return all that a training depends on, with a choice for each parameter that was left open.
-
-    ``kind`` is what the progress bar calls one of several networks.
-    """
-    task, settings, reader = prepared.task, prepared.settings, prepared.reader
-    choices = dict(prepared.choices)
-    training_set = task.training_set(prepared.rows, reader, settings.negative_ratio is not None)
-    if not training_set.dataset.item_offsets[-1]:
-        raise ValueError("Found no word to train on: the training sentences have no words.")
-    ratio = settings.negative_ratio
-    if isinstance(ratio, str):
-        n_texts, n_positive = training_set.n_texts, training_set.n_positive
-        choice = auto.choose_negative_ratio(prepared.facts, n_texts, n_positive)
-        ratio, choices["negative_ratio"] = choice.value, choice
-    sampled = sample(training_set, ratio)
-    facts = EpochFacts(
-        rows=prepared.facts,
-        n_texts=training_set.n_texts,
-        n_positive=training_set.n_positive,
-        ratio=sampled.ratio,
-        n_steps=len(make_sampler(sampled, settings, reader, prepared.rng)),
-        begins_trained=prepared.initial is not None and prepared.initial.slope is not None,
-        has_trained_head=prepared.has_trained_head,
+def _facts_of_rows(
+    task: Task,
+    settings: Settings,
+    rows: Rows,
+    labels: LabelFacts,
+    encoder: Encoder,
+    n_unlabeled: int,
+) -> RowFacts:
+    has_weights = settings.class_weight is not None or settings.K is not None
+    return RowFacts(
+        task=task.info.name,
+        labels=labels,
+        encoder=encoder,
+        n_rows=len(rows),
+        n_unlabeled=n_unlabeled,
+        trains_embeddings=not settings.n_frozen_layers and settings.peft_config is None,
+        has_adapters=settings.peft_config is not None,
+        is_plain=settings.loss in ("auto", "ce") and not has_weights,
+        is_threshold_given=getattr(task, "threshold", 0.0) is not None,
     )
-    loss, of_loss = _choose_loss(settings, facts, training_set)
-    schedule, of_schedule = _choose_schedule(settings, facts, loss)
-    device = resolve_device(settings.device)
-    precision = resolve_precision(settings.precision, device)
-    choices |= of_loss | of_schedule
-    if settings.device == "auto":
-        choices["device"] = auto.choose_device(device)
-    if settings.precision == "auto":
-        choices["precision"] = auto.choose_precision(torch.device(device).type, precision)
 
-    cuda_graphs = False
-    if works_on(device):
-        is_alone = current_ranks(settings.device).count == settings.accumulate == 1
-        is_fixed = task.head.match_size is None and not reader.tokenizer.pads_left
-        is_ours = type(loss).__module__.startswith("skdice.") and loss.additive
-        choices["cuda_graphs"] = auto.choose_cuda_graphs(
-            shows_parts=not is_alone or bool(settings.callbacks) or precision == "fp16",
-            is_fixed=is_fixed and is_ours,
-        )
-        cuda_graphs = choices["cuda_graphs"].value
 
-    shown = settings.loss if isinstance(settings.loss, str) else type(loss).__name__
-    if "loss" in choices:
-        shown = choices["loss"].value
-    if sampled.draw is not None:
-        n_drawn = int(sampled.draw.n_drawn.sum())
-        shown = f"{shown}, {n_drawn} of {len(sampled.draw.group)} texts in each epoch"
-        sampled = sampled.corrected(task, loss)
-    return Plan(
-        task=task,
-        settings=settings,
-        reader=reader,
-        sampled=sampled,
-        loss=loss,
-        schedule=schedule,
-        precision=precision,
-        valid=prepared.valid,
-        must_learn=auto.must_learn(facts, schedule.max_epochs, settings.lr == "auto"),
-        description=f"{shown}, lr {schedule.lr:g}" if settings.lr == "auto" else shown,
-        kind=kind,
-        initial=prepared.initial,
-        choices=choices,
-        cuda_graphs=cuda_graphs,
-    )
+def _choose_ratio(
+    settings: Settings, facts: RowFacts, training_set: TrainingSet
+) -> tuple[float | None, dict[str, Choice]]:
+    """Return how many negative texts an epoch has for each positive one."""
+    if not isinstance(settings.negative_ratio, str):
+        return settings.negative_ratio, {}
+    n_texts, n_positive = training_set.n_texts, training_set.n_positive
+    choice = auto.choose_negative_ratio(facts, n_texts, n_positive)
+    return choice.value, {"negative_ratio": choice}
 
 
 def _choose_loss(
@@ -283,14 +238,28 @@ def _choose_loss(
             choices["memory"] = auto.choose_memory(facts, positives)
         loss.set_params(memory=choices["memory"].value if choices.get("memory") else 0.0)
     if reason := loss.known_collapse():
-        warnings.warn(f"loss={settings.loss!r}: {reason}", stacklevel=4)
+        warn(f"loss={settings.loss!r}: {reason}")
     return loss, choices
 
 
-def _choose_schedule(
-    settings: Settings, facts: EpochFacts, loss: Loss
-) -> tuple[Schedule, dict[str, Choice]]:
-    """Return the schedule of a fit, and the choices in it."""
+def _fewest_positives(counts: np.ndarray, background: int | None, average: str) -> float:
+    """Count the positives of the set or, of the sets of each class, of the smallest.
+
+    Infinite where every item is one, so that no step has few.
+    """
+    if counts.ndim == 1 and background is None and average == "micro":
+        return math.inf
+    of_class = counts[:, 1] if counts.ndim == 2 else counts
+    if counts.ndim == 1 and background is not None:
+        of_class = np.delete(counts, background)
+    of_class = of_class[of_class > 0]
+    if average == "micro" or not len(of_class):
+        return float(of_class.sum())
+    return float(of_class.min())
+
+
+def _choose_schedule(settings: Settings, facts: EpochFacts, loss: Loss) -> dict[str, Choice]:
+    """Return the choices of epochs and rates, where these are open."""
     choices: dict[str, Choice] = {}
     encoder, has_adapters = facts.rows.encoder, facts.rows.has_adapters
     given = None if settings.lr == "auto" else float(settings.lr)
@@ -302,24 +271,49 @@ def _choose_schedule(
         choices["head_lr"] = auto.choose_head_lr(
             encoder, has_adapters, given, facts.has_trained_head
         )
-    taken = vars(settings) | {name: choice.value for name, choice in choices.items()}
-    return Schedule(int(taken["max_epochs"]), float(taken["lr"]), float(taken["head_lr"])), choices
+    return choices
+
+
+def _choose_cuda_graphs(
+    settings: Settings, task: Task, reader: TextReader, loss: Loss
+) -> Choice | None:
+    """Return whether steps are CUDA graphs; None on a device that cannot hold any."""
+    if not works_on(settings.device):
+        return None
+    is_alone = current_ranks(settings.device).count == settings.accumulate == 1
+    is_fixed = "match_size" not in task.head.module and not reader.tokenizer.pads_left
+    is_ours = type(loss).__module__.startswith("skdice.") and loss.additive
+    return auto.choose_cuda_graphs(
+        shows_parts=not is_alone or bool(settings.callbacks) or settings.precision == "fp16",
+        is_fixed=is_fixed and is_ours,
+    )
+
+
+def _describe(settings: Settings, choices: Mapping[str, Choice], data: TrainingSet) -> str:
+    """Return what the progress bar calls a fit: its loss, and what was chosen of texts and rate."""
+    shown = settings.loss if isinstance(settings.loss, str) else type(settings.loss).__name__
+    if "loss" in choices:
+        shown = choices["loss"].value
+    if (draw := data.draw) is not None:
+        n_drawn = int(draw.n_drawn.sum())
+        shown = f"{shown}, {n_drawn} of {len(draw.group)} texts in each epoch"
+    return f"{shown}, lr {choices['lr'].value:g}" if "lr" in choices else shown
 
 
 def choose_again(plan: Plan, problem: BaseException) -> Plan:
     """Return the plan with a third of an open rate, with which a fit learned nothing."""
-    choices, schedule = dict(plan.choices), plan.schedule
-    choices["lr"], of_head = auto.choose_rates_again(schedule.lr, schedule.head_lr, problem)
-    third = replace(schedule, lr=choices["lr"].value)
-    if plan.settings.head_lr is None:
-        choices["head_lr"] = of_head
-        third = replace(third, head_lr=of_head.value)
-    warnings.warn(
-        f"With the learning rate {schedule.lr:g} the fit learned nothing, so it started again with "
-        f"{third.lr:.2g}. {problem}",
-        stacklevel=5,
+    choices, settings = dict(plan.choices), plan.settings
+    lr, head_lr = auto.choose_rates_again(settings.lr, settings.head_lr, problem)
+    choices["lr"], third = lr, replace(settings, lr=lr.value)
+    if "head_lr" in choices:
+        choices["head_lr"], third = head_lr, replace(third, head_lr=head_lr.value)
+    warn(
+        f"With the learning rate {settings.lr:g} the fit learned nothing, so it started again with "
+        f"{lr.value:.2g}. {problem}"
     )
-    return replace(plan, schedule=third, is_second=True, choices=choices)
+    # The network that was begun has been trained.
+    initial = None if plan.initial is None else plan.initial._replace(start=None)
+    return replace(plan, settings=third, initial=initial, is_second=True, choices=choices)
 
 
 def open_rates(encoder: Encoder, *, has_adapters: bool) -> tuple[float, float]:

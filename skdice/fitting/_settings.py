@@ -19,10 +19,9 @@ from .._parameters import (
     not_allowed,
     number,
     option,
-    parameters_of,
 )
 from ..losses import LOSS_NAMES, LOSS_PARAMETERS, Loss, LossName, check_named, loss_parameters
-from ..nn import Runtime, check_peft_config, digests_of_trainers
+from ..nn import Precision, Runtime, check_peft_config, digests_of_trainers, resolve_device
 
 
 def _check_path(owner: str, name: str, value: Any) -> None:
@@ -39,6 +38,10 @@ def _check_class_weight(owner: str, name: str, value: Any) -> None:
             check_number(name, str(label), weight, low=0)
     elif value is not None:
         check_option(owner, name, value, (None, "balanced", "log"))
+
+
+def _check_device(owner: str, name: str, value: Any) -> None:
+    resolve_device(value)
 
 
 def _check_warmup(owner: str, name: str, value: Any) -> None:
@@ -245,7 +248,9 @@ class Settings:
     ] = None
 
     precision: Annotated[Literal["auto", "fp32", "bf16", "fp16"], option(rare=True)] = "auto"
-    device: Annotated[str, Parameter("str", counts="never", on_card=False, rare=True)] = "auto"
+    device: Annotated[
+        str, Parameter("str", check=_check_device, counts="never", on_card=False, rare=True)
+    ] = "auto"
     runtime: Annotated[Runtime, option(counts="in predictions", on_card=False, rare=True)] = "torch"
     checkpoint_dir: Annotated[
         str | os.PathLike[str] | None,
@@ -291,20 +296,25 @@ class Settings:
             )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class ClosedSettings(Settings):
+    """Settings in which nothing is open: what was taken for each parameter.
+
+    The loss object has all parameters of the loss, and ``random_state`` is the seed.
+    """
+
+    loss: Loss
+    max_epochs: int
+    negative_ratio: float | None
+    lr: float
+    head_lr: float
+    precision: Precision
+    random_state: int
+
+
 def settings_of(instance: Settings) -> Settings:
     """Return the settings that an estimator has, as a value of their own."""
     return Settings(**{known.name: getattr(instance, known.name) for known in fields(Settings)})
-
-
-def learned_with(settings: Settings, without: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the parameters that decide what is learned, or the part of each that does."""
-    return {
-        name: getattr(settings, name)
-        if part.counted is None
-        else part.counted(getattr(settings, name))
-        for name, part in parameters_of(Settings).items()
-        if part.counts == "in fits" and name not in without
-    }
 
 
 def loss_values(settings: Settings) -> dict[str, Any]:

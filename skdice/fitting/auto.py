@@ -16,7 +16,8 @@ import pandas as pd
 from scipy.special import softmax
 
 from ..nn import Encoder
-from ..tasks import LabelFacts
+from ..tasks import LabelFacts, TaskName
+from ..text import capped
 
 
 class Constant(NamedTuple):
@@ -76,7 +77,7 @@ def constant(name: str) -> float:
 class RowFacts:
     """What is known of the rows, the encoder and the settings of a fit."""
 
-    task: str  # "tagging", "querying", "answering", "texts" or "pairs"
+    task: TaskName
     labels: LabelFacts
     encoder: Encoder
     n_rows: int  # with labels
@@ -84,6 +85,7 @@ class RowFacts:
     trains_embeddings: bool  # whether the layers below the first one are trained
     has_adapters: bool
     is_plain: bool  # whether the loss is cross-entropy without class weights, or open
+    is_threshold_given: bool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -198,7 +200,7 @@ def choose_null_threshold(facts: RowFacts) -> Choice:
 
 def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positive: int) -> Choice:
     """Sample the texts without a positive if there are more than four times as many of them."""
-    is_query = facts.task == "querying"
+    is_query = facts.task == "query-tagging"
     rare = constant("query_ratio" if is_query else "rare")
     ratio = constant("query_ratio" if is_query else "ratio")
     if n_texts is None:
@@ -220,7 +222,7 @@ def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positiv
 def choose_loss(facts: EpochFacts) -> Choice:
     """Take dice for queries, and for entities that are rare or few; else cross-entropy."""
     rows, labels = facts.rows, facts.rows.labels
-    if rows.task == "querying":
+    if rows.task == "query-tagging":
         why = (
             "Dice was better than cross-entropy where few words start or end an entity of one type."
         )
@@ -284,7 +286,7 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
     n_steps, n_positive, rows = facts.n_steps, facts.n_positive, facts.rows
     fewest, most = int(constant("fewest_epochs")), int(constant("most_epochs"))
     positives = "texts with positives" if facts.n_texts is not None else "texts"
-    shown = constant("query_presentations" if rows.task == "querying" else "presentations")
+    shown = constant("query_presentations" if rows.task == "query-tagging" else "presentations")
     wanted, aim = shown / n_positive, f"about {shown:,.0f} presentations"
     if rows.task == "tagging" and rows.labels.has_entities and facts.ratio is None:
         positives, kind = "sentences", "mean" if is_mean else "set"
@@ -430,15 +432,15 @@ def choose_cuda_graphs(*, shows_parts: bool, is_fixed: bool) -> Choice:
 # What the rows of a task are called.
 _KINDS = {
     "tagging": "tags that are no entities",
-    "answering": "questions",
+    "questions": "questions",
     "texts": "texts",
     "pairs": "pairs of texts",
 }
 # What makes a text positive, where this is no label.
 _POSITIVES = {
     "tagging": "an entity",
-    "querying": "an entity that was asked for",
-    "answering": "an answer, if each window of a context counts as a text",
+    "query-tagging": "an entity that was asked for",
+    "questions": "an answer, if each window of a context counts as a text",
 }
 # What a task leaves open, chosen before anything is encoded.
 TASK_RULES: Mapping[str, Callable[[RowFacts], Choice]] = {
@@ -454,12 +456,3 @@ def table_of(choices: Mapping[str, Choice]) -> pd.DataFrame:
     values = pd.Series([choice.value for choice in choices.values()], dtype=object)
     reasons = [choice.why for choice in choices.values()]
     return pd.DataFrame({"parameter": list(choices), "value": values, "why": reasons})
-
-
-def capped(n_texts: np.ndarray, ratio: float) -> np.ndarray:
-    """Count the texts of each group in an epoch: at most ratio times all before it."""
-    n_drawn = n_texts.copy()
-    for i in range(1, len(n_texts)):
-        if before := n_drawn[:i].sum():
-            n_drawn[i] = min(n_texts[i], max(1, round(ratio * before)))
-    return n_drawn

@@ -4,17 +4,16 @@ import inspect
 import os
 import re
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from huggingface_hub import ModelCardData
 
+from .._digest import installed_versions
 from .._parameters import parameters_of
-from .._version import __version__
-from ._fitted import Fitted
+from ..fitting import Fitted
+from ..tasks import WordTask
 
-_PACKAGES = ("torch", "transformers", "scikit-learn")
 _MOST_CLASSES = 100
 _MOST_CHARACTERS = 300
 
@@ -28,11 +27,6 @@ _LEFT_OUT = (
     "together, thresholds, biases, well-formed tag sequences and windows over long texts come with "
     "skdice only."
 )
-
-
-def installed_versions() -> dict[str, str]:
-    """Return the versions of skdice and of what it builds on."""
-    return {"skdice": __version__, **{name: version(name) for name in _PACKAGES}}
 
 
 def model_card(name: str, kind: type, parameters: dict[str, Any], fitted: Fitted) -> str:
@@ -93,6 +87,8 @@ def _training(kind: type, parameters: dict[str, Any], fitted: Fitted) -> list[tu
         if part.on_card and repr(parameters[key]) != repr(defaults[key].default)
     }
     decision = {key: repr(np.asarray(x).tolist()) for key, x in fitted.task.decision.items()}
+    if isinstance(fitted.task, WordTask):
+        decision["scheme_"] = repr(fitted.task.scheme)
     return [
         ("Loss", _code(repr(fitted.loss))),
         ("Precision", fitted.net.precision),

@@ -8,8 +8,8 @@ from typing import Any
 from safetensors.torch import load_file, save_file
 
 from .._pretrained import CONFIG, TOKENIZER, TOKENIZER_CONFIG, quiet_transformers, read_json
+from ..fitting import Fitted
 from ..nn import HEAD, TRANSFORMER, TextModule
-from ._fitted import Fitted
 
 # A saved directory has these, and HEAD where transformers has no class for the head.
 FILES = frozenset({CONFIG, TOKENIZER, TOKENIZER_CONFIG, "model.safetensors", HEAD})
@@ -39,7 +39,7 @@ def write_network(directory: Path, fitted: Fitted) -> None:
         entries["use_mems_eval"] = False  # States of other texts are not handed on.
     _update(directory / CONFIG, entries)
     # Where transformers gives a model raw text, and skdice gives it words.
-    splits_words = task.info.predicts == "tags" and task.info.n_texts == 1
+    splits_words = task.info.name == "tagging"
     _set_up_tokenizer(directory, fitted.reader.max_length, module, splits_words)
     mode = (directory / CONFIG).stat().st_mode
     for path in directory.iterdir():

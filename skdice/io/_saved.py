@@ -5,10 +5,11 @@ import os
 from pathlib import Path
 from typing import Any
 
+from .._digest import installed_versions
 from .._files import as_path, current, explained, replacing, sha256
 from .._pretrained import CONFIG, TOKENIZER_CONFIG, check_configuration, read_json
-from ._fitted import Fitted
-from ._model_card import installed_versions, model_card
+from ..fitting import Fitted
+from ._model_card import model_card
 from ._network import FILES, write_network
 from ._values import class_name, from_json, to_json
 

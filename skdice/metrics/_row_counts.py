@@ -15,7 +15,7 @@ from ._squad import score_rows
 
 METRICS = {
     "entities": ("precision", "recall", "f1"),
-    "tags": ("accuracy", "f1"),
+    "tagging": ("accuracy", "f1"),
     "pairs": ("precision", "recall", "f1"),
     "texts": ("accuracy", "f1"),
     "questions": ("exact_match", "f1"),
@@ -28,8 +28,8 @@ class RowCounts:
 
     ``task`` is a key of ``METRICS``. The columns of ``counts``, (n_rows, n_counts), are for
     "entities" and "pairs" the correct, the predicted and the actual items, each of these (n_rows,
-    n_labels); for "tags" and "texts" what is right and of how many (one column each), then the same
-    three; for "questions" exact match, F1 and 1.
+    n_labels); for "tagging" and "texts" what is right and of how many (one column each), then the
+    same three; for "questions" exact match, F1 and 1.
 
     With several labels F1 is the macro average over those that occur, as in scikit-learn; a micro
     average has its items in one column.
@@ -68,7 +68,7 @@ def count_rows(task: str, y_true: Any, y_pred: Any, pos_label: Any = None) -> Ro
     """
     if task == "entities":
         return RowCounts(task, count_entities(y_true, y_pred))
-    if task == "tags":
+    if task == "tagging":
         right = [sum(a == b for a, b in zip(*rows)) for rows in zip(y_true, y_pred)]
         n_words = np.array([len(row) for row in y_true])
         return RowCounts(task, np.stack([right, n_words, right, n_words, n_words], axis=1))

@@ -130,7 +130,7 @@ def compare_losses(
     is_pipeline = isinstance(estimator, Pipeline)
     _check_rows(final, X, y, "X and y", is_pipeline)
     _check_rows(final, X_test, y_test, "X_test and y_test", is_pipeline)
-    protocol = Protocol(final.task.measure(y), X, y, X_test, y_test, bool(tune_threshold))
+    protocol = Protocol(final.internals.task.measure(y), X, y, X_test, y_test, bool(tune_threshold))
     run, common = run_loss, []
     if cache_dir is not None:
         # A name says what a run depends on; without a cache nothing has to be found again.
@@ -166,8 +166,7 @@ def _prepare(estimator: BaseEstimator, label: str, parameters: dict[str, Any], s
     named = {f"{prefix}{name}": value for name, value in settings.items()}
     with _noted(f"This is about losses[{label!r}]."):
         prepared = with_parameters(silenced(estimator), named)
-        text_estimator(prepared).check_parameters()
-        text_estimator(prepared).check_validation(None)
+        text_estimator(prepared).internals.check_parameters()
     return prepared
 
 
@@ -272,4 +271,4 @@ def _check_rows(final: TextEstimator, X: Any, y: Any, names: str, is_pipeline: b
         )
     if not is_pipeline:
         with _noted(f"This is about {names}."):
-            final.task.read_y(y, final.task.read_X(X))
+            final.internals.task.read_y(y, final.internals.task.read_X(X))

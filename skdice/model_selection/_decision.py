@@ -118,12 +118,13 @@ def tune_decision(
     goal = Goal(per_label, min_precision, min_recall, of_y)
     goal.check()
     check_number("tune_decision", "cv", cv, low=2, integer=True, optional=True)
-    rows = last.read_labelled(X, y, weight)
+    inner = last.internals
+    rows = inner.read_labelled(X, y, weight)
     if cv is None:
-        scores = last.decision_scores(rows.X)
+        scores = inner.decision_scores(rows.X)
     else:
-        scores = last.out_of_fold_scores(X, y, weight, groups, n_folds=cv)
-    tuned: Any = last.with_task(last.task.tune(rows, scores, goal))
+        scores = inner.out_of_fold_scores(X, y, weight, groups, n_folds=cv)
+    tuned: Any = inner.with_task(inner.task.tune(rows, scores, goal))
     for pipeline in reversed(pipelines):
         inner, tuned = tuned, copy.copy(pipeline)
         tuned.steps = [*pipeline.steps[:-1], (pipeline.steps[-1][0], inner)]

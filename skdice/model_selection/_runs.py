@@ -69,7 +69,7 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRun
     final = text_estimator(estimator)
 
     def count(decided: Any, X: Any, y: Any) -> RowCounts:
-        return final.task.count_rows(protocol.task, y, decided.predict(X))
+        return final.internals.task.count_rows(protocol.task, y, decided.predict(X))
 
     decisions = {"": (seconds, count(estimator, protocol.X_test, protocol.y_test))}
     if protocol.tune_threshold:
@@ -78,7 +78,7 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRun
         if protocol.task == "texts":  # Their score is accuracy; the F1 of the table is tuned.
 
             def metric(y_true: Any, y_pred: Any) -> float:
-                return final.task.count_rows("texts", y_true, y_pred).of_all_rows()["f1"]
+                return final.internals.task.count_rows("texts", y_true, y_pred).of_all_rows()["f1"]
 
         X_part, y_part = (_safe_indexing(part, held_out) for part in (protocol.X, protocol.y))
         tuned = tune_decision(estimator, X_part, y_part, metric=metric)
@@ -100,7 +100,7 @@ def hold_out(estimator: BaseEstimator, protocol: Protocol) -> tuple[np.ndarray, 
     Classes have equal shares in both parts, and questions about one context stay together.
     """
     final, n_rows = text_estimator(estimator), _num_samples(protocol.y)
-    task, rng = final.task, np.random.default_rng(final.random_state)
+    task, rng = final.internals.task, np.random.default_rng(final.random_state)
     classes = groups = None
     if task.info.is_classifier:
         labels = task.read_y(protocol.y, range(n_rows))

@@ -256,7 +256,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         check_number(owner, "timeout", self.timeout, low=0, closed="neither", optional=True)
         check_bool(owner, "refit", self.refit)
         final = final_step(self.estimator)[1]
-        is_tagger = isinstance(final, TextEstimator) and final.task.info.row == "sentence"
+        is_tagger = isinstance(final, TextEstimator) and final.internals.task.info.is_tagger
         if isinstance(self.scoring, str) and is_tagger:
             allowed = (
                 "None (its score) or a callable for a tagger, such as entity_f1_scorer or "

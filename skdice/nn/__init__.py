@@ -22,6 +22,7 @@ from ._onnx import BATCH_TOKENS, onnx_network
 from ._runtime import (
     PRECISIONS,
     RUNTIMES,
+    Precision,
     Ranks,
     Runtime,
     autocast,

@@ -239,8 +239,10 @@ class StepSampler(IterableDataset[list[Batch]]):
         self._epoch = count_epoch(batcher.dataset, step_size, windows_per_text, draw)
         self.n_texts = int(self._epoch.n_drawn.sum())  # In an epoch.
         windows = self._epoch.windows
-        length = np.add.reduceat(batcher.lengths, windows.offsets[:-1]) if len(windows) else []
-        self._place = _places_by_length(np.asarray(length, dtype=np.int64))
+        length = windows.offsets[:-1]
+        if len(windows):
+            length = np.add.reduceat(batcher.lengths, length)
+        self._place = _places_by_length(length)
 
     def __len__(self) -> int:
         """Return the number of steps in an epoch."""

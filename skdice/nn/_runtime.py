@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 
 _ONE_AT_A_TIME = threading.RLock()
-PRECISIONS = ("fp32", "bf16", "fp16")
+Precision = Literal["fp32", "bf16", "fp16"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 Runtime = Literal["torch", "onnx", "onnx-int8"]
 RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -51,7 +52,7 @@ def resolve_device(device: str) -> str:
     return device
 
 
-def resolve_precision(precision: str, device: str) -> str:
+def resolve_precision(precision: Precision | Literal["auto"], device: str) -> Precision:
     """Return fp32, bf16 or fp16; "auto" is half precision where the hardware has it.
 
     A GPU computes in bf16 or, if it is too old for that, in fp16; a CPU in bf16 if it has AMX or

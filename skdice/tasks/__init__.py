@@ -19,6 +19,7 @@ from ._task import (
     Logits,
     Task,
     TaskInfo,
+    TaskName,
     TeachableTask,
     TrainingSet,
     correct_draw,

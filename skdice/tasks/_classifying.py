@@ -24,7 +24,6 @@ from ._task import (
     HeadSpec,
     LabelFacts,
     Logits,
-    Task,
     TaskInfo,
     TeachableTask,
     TrainingSet,

@@ -29,6 +29,7 @@ from ._task import (
     CardTexts,
     Correction,
     HeadSpec,
+    LabelFacts,
     Logits,
     TaskInfo,
     TrainingSet,
@@ -101,7 +102,7 @@ class Querying(WordTask):
         name="query-tagging",
         row="sentence",
         columns=("words",),
-        decision={"scheme_": "scheme", "threshold_": "threshold"},
+        decision={"threshold_": "threshold"},
         n_texts=2,
         adjustable=("decode",),
         card=CardTexts(

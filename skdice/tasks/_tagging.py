@@ -1,7 +1,6 @@
 """Tagging: every word of a sentence gets a tag."""
 
 import math
-import warnings
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +11,7 @@ import numpy as np
 
 from .._inputs import check_tags, check_token_lists, list_some
 from .._parameters import check_number
+from ..exceptions import warn
 from ..losses import check_loss_classes
 from ..metrics import RowCounts, count_rows, find_entities
 from ..text import (
@@ -87,7 +87,7 @@ class Tagging(WordTask, TeachableTask):
         name="tagging",
         row="sentence",
         columns=("words",),
-        decision={"scheme_": "scheme", "threshold_": "threshold", "background_bias_": "bias"},
+        decision={"threshold_": "threshold", "background_bias_": "bias"},
         choosable=("word_shapes", "crf"),
         adjustable=("decode",),
         card=CardTexts(
@@ -111,14 +111,14 @@ class Tagging(WordTask, TeachableTask):
         return check_tags(y, rows)
 
     def measure(self, y: Any) -> str:
-        are_entities = are_chunk_tags({tag for row in y for tag in row})
+        are_entities = are_chunk_tags(list({tag for row in y for tag in row}))
         return "entities" if are_entities else self.info.name
 
     # -- learning ---------------------------------------------------------------------------------
 
     def check_learnable(self, rows: Rows, facts: LabelFacts, loss: Any) -> None:
-        classes = facts.classes
-        if not len(classes):
+        classes = list(facts.classes)
+        if not classes:
             raise ValueError(
                 f"Found no word to train on; X has {len(rows)} sentences and no words."
             )
@@ -128,8 +128,8 @@ class Tagging(WordTask, TeachableTask):
                 f"{classes[0]!r}."
             )
         check_loss_classes(loss, len(classes))
-        warn_of_background(rows.y, stacklevel=5)
-        if self.crf and not are_chunk_tags(classes):
+        warn_of_background(rows.y)
+        if self.crf and not facts.has_entities:
             raise ValueError(
                 f"The 'crf' parameter of {self.owner} must be False or 'auto' unless the tags are "
                 f"chunk tags ('O', 'B-x', 'I-x', ...). Got the tags {list_some(classes)}."
@@ -338,16 +338,15 @@ class Tagging(WordTask, TeachableTask):
         return replace(self, threshold=threshold)
 
 
-def warn_of_background(tags: Sequence[Sequence[str]], stacklevel: int) -> None:
+def warn_of_background(tags: Sequence[Sequence[str]]) -> None:
     """Warn if one tag covers most words and none has a prefix: they may be meant as entities."""
     counts = Counter(tag for row in tags for tag in row)
     tag, n = max(counts.items(), key=lambda item: item[1], default=("", 0))
     share = n / max(1, counts.total())
     if share > _MOST_WORDS and not any(are_chunk_tags([tag]) for tag in counts):
-        warnings.warn(
+        warn(
             f"The tag {tag!r} covers {share:.0%} of the words, and no tag has a B- or I- prefix. "
             f"So the tags are not read as entities, and score is accuracy, which is {share:.3f} if "
             f"every word gets {tag!r}. If they are entities, give their tags prefixes ('B-x', "
-            f"'I-x', 'O'), or make tags of spans: skdice.datasets.words_from_spans.",
-            stacklevel=stacklevel,
+            f"'I-x', 'O'), or make tags of spans: skdice.datasets.words_from_spans."
         )
