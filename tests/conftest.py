@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from skdice._digest import digest
-from skdice.io import _onnx
+from skdice.nn import _onnx
 
 from .tiny_models import BUILDERS, build_bert
 

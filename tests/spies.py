@@ -28,7 +28,7 @@ class Spy(Callback):
 
 def fitted_state(estimator):
     """Return what a fit has set, but the network: the fields of the task one by one."""
-    fitted, task = estimator.fitted, estimator.task
+    fitted, task = estimator.internals.fitted, estimator.internals.task
     left_out = ("net", "reader", "task")
     state = {f.name: getattr(fitted, f.name) for f in fields(fitted) if f.name not in left_out}
     return state | {field.name: getattr(task, field.name) for field in fields(task)}
@@ -36,8 +36,8 @@ def fitted_state(estimator):
 
 def encoded_rows(estimator, X):
     """Return encoded rows of an estimator."""
-    task = estimator.task
-    encoded = task.encode(task.read_X(X), estimator.fitted.reader)
+    inner = estimator.internals
+    encoded = inner.task.encode(inner.task.read_X(X), inner.fitted.reader)
     return getattr(encoded, "dataset", encoded)
 
 

@@ -29,7 +29,6 @@ from ..nn import (
     denormals_flushed,
     seed_generators,
     seeded,
-    set_generator_states,
 )
 from ..tasks import Rows, Task, TrainingSet
 from ._fitted import FitResult, Fitted
@@ -133,7 +132,7 @@ def decide(
             scores = out_of_fold_scores(fit, tuned, settings, rows, seed=seed, **more)
             tuned = tuned.tune(rows, scores)
             where = "the training rows, as fits without them predict them"
-        elif len(plan.valid):
+        elif plan.valid is not None:
             valid, reader = plan.valid, fitted.reader
             logits = logits_of(fitted.task, fitted.net, reader, settings)
             tuned = tuned.tune(valid, tuned.scores(valid.X, reader, logits))
@@ -196,12 +195,13 @@ def train_network(
         settings,
         reader,
         criterion=criterion,
-        predict_precision=plan.predict_precision,
+        predict_precision="fp32" if "precision" in plan.choices else settings.precision,
+        begun=plan.initial.begun if plan.initial is not None and is_first else None,
         callbacks=callbacks,
         verbose=is_shown,  # Whether callbacks of skorch print.
     )
     with seeded(seed, net.device), denormals_flushed():
-        checkpoint, state = _initialize(plan, net, seed, rng, ranks, is_first)
+        checkpoint, state = _initialize(plan, net, seed, rng, ranks)
         dataset, transitions = data.dataset, task.head.transitions
         shifts = [shift for shift in (dataset.offset, data.shift) if shift is not None]
         sampler = StepSampler(
@@ -213,20 +213,19 @@ def train_network(
             draw=data.draw,
             weight=data.weight,
             chain=None if transitions is None else TagChain(transitions, dataset.item_offsets),
-            shift=np.add.reduce(shifts) if shifts else None,
+            shift=sum(shifts[1:], shifts[0]) if shifts else None,
             has_few_shapes=plan.cuda_graphs,
         )
         validate = None
-        if len(plan.valid):
+        if plan.valid is not None:
             score = task.validator(plan.valid, reader)
             validate = partial(score, logits_of(task, net, reader, settings))
-        run = Run(validate, settings.patience, checkpoint, state)
+        limit = None
+        if plan.must_learn:
+            limit = loss_of_constant(data, criterion, task.head.n_outputs)
         try:
-            with run.watching(net):
+            with Run(validate, settings.patience, checkpoint, state).watching(net, limit):
                 net.partial_fit(sampler)
-            if plan.must_learn:
-                limit = loss_of_constant(data, criterion, task.head.n_outputs)
-                run.check_learned(net, limit)
         except NotLearningError as caught:
             error = caught
             if plan.is_second:
@@ -244,20 +243,11 @@ def train_network(
 
 
 def _initialize(
-    plan: Plan,
-    net: TextNet,
-    seed: int,
-    rng: np.random.Generator,
-    ranks: Ranks,
-    is_first: bool,
+    plan: Plan, net: TextNet, seed: int, rng: np.random.Generator, ranks: Ranks
 ) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
     """Make the weights of a network; return where its state is kept, and that to go on from."""
-    start = plan.initial.start if plan.initial is not None and is_first else None
     with quiet_transformers():
-        net.begun = None if start is None else start.module
         net.initialize()
-        if start is not None:
-            set_generator_states(net.device, start.generators)
         module, checkpoint, state = net.module_, None, None
         if module.trained_labels is not None:
             _warn_of_other_classes(plan, module.trained_labels)

@@ -163,7 +163,13 @@ def in_columns(row: np.ndarray, known: list[Any], classes: list[Any], fill: floa
 
 
 def teach(
-    fit: Fit, settings: Settings, unlabeled: Rows, seed: int, task: Task, rows: Rows, valid: Rows
+    fit: Fit,
+    settings: Settings,
+    unlabeled: Rows,
+    seed: int,
+    task: Task,
+    rows: Rows,
+    valid: Rows | None,
 ) -> Rows:
     """Return training rows with rows that had no labels, as a teacher labels them.
 
@@ -192,7 +198,7 @@ def _labelled_by_networks(
     unlabeled: Rows,
     seed: int,
     rows: Rows,
-    valid: Rows,
+    valid: Rows | None,
 ) -> list[tuple[Any, np.ndarray]]:
     """Return labels and probabilities of rows, by three networks that learn from the others.
 
@@ -209,8 +215,7 @@ def _labelled_by_networks(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        held_out = valid if len(valid) else None
-        result = fit(_without_folds(task), teacher, rows.used(), held_out, kind="teacher")
+        result = fit(_without_folds(task), teacher, rows.used(), valid, kind="teacher")
         fitted = result.complete()
         logits = logits_of(fitted.task, fitted.net, fitted.reader, teacher)
         assert isinstance(fitted.task, TeachableTask)

@@ -1,7 +1,7 @@
 """What is known of rows before training: a regression on states, of pairs one on similarities."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -23,6 +23,7 @@ from .._pretrained import quiet_transformers
 from ..metrics import divide
 from ..nn import (
     Batcher,
+    Begun,
     PairModule,
     autocast,
     current_ranks,
@@ -31,9 +32,9 @@ from ..nn import (
     seeded,
     to_device,
 )
-from ..tasks import Classifying, Rows, Task
+from ..tasks import Classifying, Rows, Task, TaskName
 from ..text import Similarities, TextReader
-from ._network import frames_of, make_batcher, module_of
+from ._network import make_batcher, module_of
 from ._settings import Settings
 from .auto import (
     Choice,
@@ -54,13 +55,6 @@ _N_FOLDS, _SHARES = 5, np.linspace(0, 1, 21)
 _Splits: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
-class Start(NamedTuple):
-    """A network before anything is learned, and the generators of torch after it was made."""
-
-    module: Any
-    generators: list[torch.Tensor]
-
-
 class InitialWeights(NamedTuple):
     """Where a head on the states of the encoder begins.
 
@@ -69,7 +63,7 @@ class InitialWeights(NamedTuple):
     ``share`` is what the network of pairs gives to the logits.
     """
 
-    start: Start | None
+    begun: Begun | None
     slope: np.ndarray | None
     bias: np.ndarray | None
     share: float = 1.0
@@ -90,7 +84,7 @@ class InitialWeights(NamedTuple):
 class _Regression:
     """A regression of the labels on the states of the encoder."""
 
-    start: Start
+    begun: Begun
     target: np.ndarray  # the class of each row
     weight: np.ndarray  # of each row
     order: np.ndarray  # the rows with a weight, shuffled
@@ -115,21 +109,14 @@ class Beginning(NamedTuple):
     choices: Mapping[str, Choice]
 
 
-def begin(
-    task: Task, settings: Settings, reader: TextReader, rows: Rows, facts: RowFacts, seed: int
-) -> Beginning:
-    """Return how a fit begins; in all processes of a job, the same.
-
-    The task has learned its classes. Device and precision of the settings are not open.
-    """
-    how = _BEGINNINGS.get(task.info.name)
-    if how is None:
-        return Beginning(task, None, {})
-    return how(task, settings, reader, rows, facts, seed)
-
-
 def _begin_texts(
-    task: Any, settings: Settings, reader: TextReader, rows: Rows, facts: RowFacts, seed: int
+    task: Any,
+    settings: Settings,
+    reader: TextReader,
+    rows: Rows,
+    facts: RowFacts,
+    seed: int,
+    is_threshold_open: bool,
 ) -> Beginning:
     """Begin with a regression on the mean states of the texts, if these say something."""
     # A task that has learned already, as those of folds, may have another head.
@@ -146,11 +133,17 @@ def _begin_texts(
     choices = {"head": choose_head(len(found.folds), found.gain)}
     if not found.is_told:
         return Beginning(task, None, choices)
-    return Beginning(on_mean, InitialWeights(found.start, found.slope, found.bias), choices)
+    return Beginning(on_mean, InitialWeights(found.begun, found.slope, found.bias), choices)
 
 
 def _begin_pairs(
-    task: Any, settings: Settings, reader: TextReader, rows: Rows, facts: RowFacts, seed: int
+    task: Any,
+    settings: Settings,
+    reader: TextReader,
+    rows: Rows,
+    facts: RowFacts,
+    seed: int,
+    is_threshold_open: bool,
 ) -> Beginning:
     """Begin with a regression on the states of the texts, and one on their similarities.
 
@@ -159,7 +152,8 @@ def _begin_pairs(
     """
     # A task that has learned already, as those of folds, has similarities of other rows.
     task = replace(task, similarities=None)
-    found = _regress(task, settings, reader, rows, seed) if frames_of(task, reader) else None
+    is_compared = "frames" in module_of(task, settings, reader)[1]
+    found = _regress(task, settings, reader, rows, seed) if is_compared else None
     if found is None:
         return Beginning(task, None, {})
     target, order, used, folds = found.target, found.order, found.used, found.folds
@@ -194,18 +188,23 @@ def _begin_pairs(
     first = torch.tensor([share, best_f1], dtype=torch.float64)
     current_ranks(settings.device).copy_first([first])
     share, best_f1 = first.tolist()
-    if not (facts.is_threshold_given or math.isnan(best_f1)):
+    if is_threshold_open and not math.isnan(best_f1):
         # More is known now than when the others were chosen.
         choices["threshold"] = choose_threshold(facts, best_f1)
         threshold = choices["threshold"].value
         task = replace(task, threshold=threshold).with_threshold(threshold)
     similarities = similarities._replace(slope=weight.T, start=start, share=share)
     slope, bias = (found.slope, found.bias) if found.is_told else (None, None)
-    initial = InitialWeights(found.start, slope, bias, share)
+    initial = InitialWeights(found.begun, slope, bias, share)
     return Beginning(replace(task, similarities=similarities), initial, choices)
 
 
-_BEGINNINGS = {"texts": _begin_texts, "pairs": _begin_pairs}
+# How the fits of some tasks begin, once the task has learned its classes; in all processes of a job
+# alike. Device and precision of the settings are not open.
+BEGINNINGS: dict[TaskName, Callable[..., Beginning]] = {
+    "texts": _begin_texts,
+    "pairs": _begin_pairs,
+}
 
 
 def _regress(
@@ -218,14 +217,14 @@ def _regress(
     device, kind = settings.device, module_of(task, settings, reader)
     with seeded(seed, device), denormals_flushed(), quiet_transformers():
         module = kind[0](**kind[1]).to(device)
-        start = Start(module, generator_states(device))
+        begun = Begun(module, generator_states(device))
         windows, _ = task.windows(rows.X, reader)
         batcher = make_batcher(windows, reader, settings.batch_size, module)
-        return _on_encoder(start, batcher, task, rows, settings)
+        return _on_encoder(begun, batcher, task, rows, settings)
 
 
 def _on_encoder(
-    start: Start, batcher: Batcher, task: Classifying, rows: Rows, settings: Settings
+    begun: Begun, batcher: Batcher, task: Classifying, rows: Rows, settings: Settings
 ) -> _Regression | None:
     """Regress the labels on the states of the encoder, and predict those of held-out folds.
 
@@ -241,7 +240,7 @@ def _on_encoder(
     used = np.sort(np.concatenate(by_class))
     if not min(map(len, by_class)):
         return None
-    states = _features(start.module, batcher, used, settings)
+    states = _features(begun.module, batcher, used, settings)
     if not np.isfinite(states).all():
         return None
     known, weights = target[used], weight[used]
@@ -255,7 +254,7 @@ def _on_encoder(
         scale = LogisticRegression(C=1e3, max_iter=1000).fit(logits, known, weights)
         log_p = scale.predict_log_proba(logits)
     return _Regression(
-        start=start,
+        begun=begun,
         target=target,
         weight=weight,
         order=order,

@@ -26,28 +26,22 @@ from ._settings import Settings
 _HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
 
 
-def frames_of(task: Task, reader: TextReader) -> Frames | None:
-    """Return what stands around texts, if a network reads each text of a pair by itself as well."""
-    tokenizer = reader.tokenizer
-    # It must be seen where the second text begins.
-    if task.info.name != "pairs" or not tokenizer.pair_frame.special[1]:
-        return None
-    return Frames(tokenizer.frame, tokenizer.pair_frame, tokenizer.pad_id)
-
-
 def module_of(
     task: Task, settings: Settings, reader: TextReader
 ) -> tuple[type[TextModule], dict[str, Any]]:
     """Return the class of the module of a task, and the arguments that make it."""
-    head, frames = task.head, frames_of(task, reader)
-    return MeanModule if head.reads_mean else MODULES[task.info.name], {
+    head, tokenizer = task.head, reader.tokenizer
+    arguments: dict[str, Any] = {
         "model": os.fspath(settings.model),
         "n_classes": head.n_outputs,
         "n_frozen_layers": settings.n_frozen_layers,
         "peft_config": settings.peft_config,
         **head.module,
-        **({} if frames is None else {"frames": frames}),
     }
+    # Each text of a pair is read by itself as well, if it can be seen where the second one begins.
+    if task.info.name == "pairs" and tokenizer.pair_frame.special[1]:
+        arguments["frames"] = Frames(tokenizer.frame, tokenizer.pair_frame, tokenizer.pad_id)
+    return MeanModule if head.reads_mean else MODULES[task.info.name], arguments
 
 
 def make_net(

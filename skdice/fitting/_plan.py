@@ -25,7 +25,7 @@ from ..nn import (
 from ..tasks import LabelFacts, Rows, Task, TrainingSet
 from ..text import TextReader, WordTokenizer
 from . import auto
-from ._initial_weights import InitialWeights, begin
+from ._initial_weights import BEGINNINGS, InitialWeights
 from ._settings import ClosedSettings, Settings, loss_values
 from .auto import TASK_RULES, Choice, EpochFacts, RowFacts
 
@@ -45,7 +45,7 @@ class Plan:
     settings: ClosedSettings
     reader: TextReader
     training_set: TrainingSet
-    valid: Rows  # scored after every epoch; may be empty
+    valid: Rows | None  # scored after every epoch, if there are any
     n_rows: int  # training rows with labels
     rng: np.random.Generator  # draws the order of the texts
     initial: InitialWeights | None  # where the head begins
@@ -54,11 +54,6 @@ class Plan:
     is_second: bool = False  # whether the first try learned nothing: then this is a warning only
     cuda_graphs: bool  # whether steps are CUDA graphs
     description: str  # what the progress bar calls the fit
-
-    @property
-    def predict_precision(self) -> str:
-        """In what a network predicts: fp32, unless a precision was asked for."""
-        return "fp32" if "precision" in self.choices else self.settings.precision
 
 
 def choose(
@@ -69,7 +64,7 @@ def choose(
     valid: Rows | None,
     *,
     n_unlabeled: int,
-    teach: Callable[[Task, Rows, Rows], Rows] | None,
+    teach: Callable[[Task, Rows, Rows | None], Rows] | None,
     seed: int,
     choices: Mapping[str, Choice],
 ) -> Plan:
@@ -83,14 +78,16 @@ def choose(
     precision = resolve_precision(settings.precision, device)
     on_device = replace(settings, device=device, precision=precision)
     reader, encoder = read_model(task, settings)
-    facts = _facts_of_rows(task, settings, rows, labels, encoder, n_unlabeled)
-    is_open = [name for name in task.info.choosable if getattr(task, name) is None]
-    chosen = {name: TASK_RULES[name](facts) for name in is_open}
-    task = replace(task, **{name: choice.value for name, choice in chosen.items()})
+    task, facts, chosen = _choose_task(task, settings, rows, labels, encoder, n_unlabeled)
+    made |= chosen
     task = task.learn(rows, labels, reader)
     training, held_out = rows.split(settings.validation_fraction, rng)
-    task, initial, of_head = begin(task, on_device, reader, training, facts, seed)
-    valid = held_out if valid is None else valid
+    valid, initial = held_out if valid is None else valid, None
+    if task.info.name in BEGINNINGS:
+        how = BEGINNINGS[task.info.name]
+        more = (facts, seed, "threshold" in chosen)
+        task, initial, of_head = how(task, on_device, reader, training, *more)
+        made |= of_head
     learned = training if teach is None else teach(task, training, valid)
     training_set = task.training_set(learned, reader, settings.negative_ratio is not None)
     if not training_set.dataset.item_offsets[-1]:
@@ -101,29 +98,34 @@ def choose(
         n_rows=len(training),
         labels=labels if training is rows else task.facts(training),
     )
-    ratio, of_ratio = _choose_ratio(settings, facts, training_set)
+    n_of_group, n_positive = training_set.n_texts, training_set.n_positive
+    ratio = settings.negative_ratio
+    if isinstance(ratio, str):
+        made["negative_ratio"] = auto.choose_negative_ratio(facts, n_of_group, n_positive)
+        ratio = made["negative_ratio"].value
     training_set = training_set.drawn(ratio)
     n_texts = settings.batch_size * settings.accumulate * current_ranks(device).count
     dataset, n_windows = training_set.dataset, training_set.windows_per_text
     epoch = EpochFacts(
         rows=facts,
-        n_texts=training_set.n_texts,
-        n_positive=training_set.n_positive,
+        n_texts=n_of_group,
+        n_positive=n_positive,
         ratio=training_set.ratio,
         n_steps=count_epoch(dataset, n_texts, n_windows, training_set.draw).n_steps,
         begins_trained=initial is not None and initial.slope is not None,
         has_trained_head=task.head.continues(encoder.heads, encoder.n_labels),
     )
     loss, of_loss = _choose_loss(settings, epoch, training_set)
+    if training_set.draw is not None:
+        training_set = task.corrected(training_set, loss)
     schedule = _choose_schedule(settings, epoch, loss)
-    made |= {**chosen, **of_head, **of_ratio, **of_loss, **schedule}
+    made |= of_loss | schedule
     if settings.device == "auto":
         made["device"] = auto.choose_device(device)
     if settings.precision == "auto":
         made["precision"] = auto.choose_precision(torch.device(device).type, precision)
-    cuda_graphs = _choose_cuda_graphs(on_device, task, reader, loss)
-    if cuda_graphs is not None:
-        made["cuda_graphs"] = cuda_graphs
+    if works_on(device):
+        made["cuda_graphs"] = _choose_cuda_graphs(on_device, task, reader, loss)
     closed = ClosedSettings(
         **vars(on_device)
         # A loss object has the parameters that a loss by name is given beside it.
@@ -135,14 +137,14 @@ def choose(
         task=task,
         settings=closed,
         reader=reader,
-        training_set=task.corrected(training_set, loss),
+        training_set=training_set,
         valid=valid,
         n_rows=len(training),
         rng=rng,
         initial=initial,
         choices=made,
         must_learn=auto.must_learn(epoch, closed.max_epochs, settings.lr == "auto"),
-        cuda_graphs=cuda_graphs is not None and cuda_graphs.value,
+        cuda_graphs="cuda_graphs" in made and made["cuda_graphs"].value,
         description=_describe(settings, made, training_set),
     )
 
@@ -172,16 +174,17 @@ def read_model(task: Task, settings: Settings) -> tuple[TextReader, Encoder]:
     )
 
 
-def _facts_of_rows(
+def _choose_task(
     task: Task,
     settings: Settings,
     rows: Rows,
     labels: LabelFacts,
     encoder: Encoder,
     n_unlabeled: int,
-) -> RowFacts:
+) -> tuple[Task, RowFacts, dict[str, Choice]]:
+    """Return the task without an open field, the facts that it was chosen by, and the choices."""
     has_weights = settings.class_weight is not None or settings.K is not None
-    return RowFacts(
+    facts = RowFacts(
         task=task.info.name,
         labels=labels,
         encoder=encoder,
@@ -190,19 +193,11 @@ def _facts_of_rows(
         trains_embeddings=not settings.n_frozen_layers and settings.peft_config is None,
         has_adapters=settings.peft_config is not None,
         is_plain=settings.loss in ("auto", "ce") and not has_weights,
-        is_threshold_given=getattr(task, "threshold", 0.0) is not None,
     )
-
-
-def _choose_ratio(
-    settings: Settings, facts: RowFacts, training_set: TrainingSet
-) -> tuple[float | None, dict[str, Choice]]:
-    """Return how many negative texts an epoch has for each positive one."""
-    if not isinstance(settings.negative_ratio, str):
-        return settings.negative_ratio, {}
-    n_texts, n_positive = training_set.n_texts, training_set.n_positive
-    choice = auto.choose_negative_ratio(facts, n_texts, n_positive)
-    return choice.value, {"negative_ratio": choice}
+    is_open = [name for name in task.info.choosable if getattr(task, name) is None]
+    chosen = {name: TASK_RULES[name](facts) for name in is_open}
+    values = {name: choice.value for name, choice in chosen.items()}
+    return replace(task, **values), facts, chosen
 
 
 def _choose_loss(
@@ -274,12 +269,8 @@ def _choose_schedule(settings: Settings, facts: EpochFacts, loss: Loss) -> dict[
     return choices
 
 
-def _choose_cuda_graphs(
-    settings: Settings, task: Task, reader: TextReader, loss: Loss
-) -> Choice | None:
-    """Return whether steps are CUDA graphs; None on a device that cannot hold any."""
-    if not works_on(settings.device):
-        return None
+def _choose_cuda_graphs(settings: Settings, task: Task, reader: TextReader, loss: Loss) -> Choice:
+    """Return whether steps are CUDA graphs."""
     is_alone = current_ranks(settings.device).count == settings.accumulate == 1
     is_fixed = "match_size" not in task.head.module and not reader.tokenizer.pads_left
     is_ours = type(loss).__module__.startswith("skdice.") and loss.additive
@@ -312,7 +303,7 @@ def choose_again(plan: Plan, problem: BaseException) -> Plan:
         f"{lr.value:.2g}. {problem}"
     )
     # The network that was begun has been trained.
-    initial = None if plan.initial is None else plan.initial._replace(start=None)
+    initial = None if plan.initial is None else plan.initial._replace(begun=None)
     return replace(plan, settings=third, initial=initial, is_second=True, choices=choices)
 
 

@@ -85,7 +85,6 @@ class RowFacts:
     trains_embeddings: bool  # whether the layers below the first one are trained
     has_adapters: bool
     is_plain: bool  # whether the loss is cross-entropy without class weights, or open
-    is_threshold_given: bool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

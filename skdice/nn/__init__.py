@@ -17,7 +17,7 @@ from ._modules import (
     PairModule,
     TextModule,
 )
-from ._net import NotFiniteError, TextNet
+from ._net import Begun, NotFiniteError, TextNet
 from ._onnx import BATCH_TOKENS, onnx_network
 from ._runtime import (
     PRECISIONS,
@@ -35,7 +35,6 @@ from ._runtime import (
     resolve_precision,
     seed_generators,
     seeded,
-    set_generator_states,
     works_on,
 )
 from ._train import (

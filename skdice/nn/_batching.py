@@ -169,18 +169,14 @@ class Epoch(NamedTuple):
     n_drawn: np.ndarray
     n_steps: int
 
-    @property
-    def has_long_texts(self) -> bool:
-        """Whether a text counts as several."""
-        return bool((self.size > 1).any())
-
 
 def count_epoch(
     dataset: EncodedDataset, step_size: int, windows_per_text: int = 1, draw: Draw | None = None
 ) -> Epoch:
     """Return the epoch of a data set, whose steps have so many texts."""
     texts, first = np.unique(dataset.text, return_index=True)
-    windows = Ragged(np.arange(len(dataset)), np.append(first, len(dataset)))
+    n_windows = len(dataset.text)
+    windows = Ragged(np.arange(n_windows), np.append(first, n_windows))
     # A text that is longer than a step is a step, and counts as one.
     size = np.clip(windows.lengths // windows_per_text, 1, step_size)
     groups, n_drawn = [np.arange(len(texts))], np.array([len(texts)])
@@ -240,7 +236,7 @@ class StepSampler(IterableDataset[list[Batch]]):
         self.n_texts = int(self._epoch.n_drawn.sum())  # In an epoch.
         windows = self._epoch.windows
         length = windows.offsets[:-1]
-        if len(windows):
+        if length.size:
             length = np.add.reduceat(batcher.lengths, length)
         self._place = _places_by_length(length)
 
@@ -288,7 +284,7 @@ class StepSampler(IterableDataset[list[Batch]]):
             orders.append(drawn[np.argsort(place, kind="stable")])
             parts.append((np.arange(len(drawn)) + 0.5) / len(drawn))
         order = np.concatenate(orders)[np.argsort(np.concatenate(parts), kind="stable")]
-        if epoch.has_long_texts:
+        if (epoch.size > 1).any():
             steps = _cut_evenly(order, epoch.size[order], n_steps)
         else:
             sizes = np.full(n_steps, self.step_size)

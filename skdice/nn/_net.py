@@ -24,7 +24,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -38,7 +38,7 @@ from ..losses import Loss, SumsMemory
 from ._accumulation import accumulate_gradient, sums_of
 from ._batching import Batch, Batcher, StepSampler, to_device
 from ._graphs import StepGraphs, pad_prepared
-from ._runtime import ALONE, autocast
+from ._runtime import ALONE, autocast, set_generator_states
 from ._speedups import compact_embedding, own_attention
 from ._train import FitProgress, named_callbacks
 
@@ -58,6 +58,13 @@ class _EndOfFit(BaseException):
 
 class _CtrlC(KeyboardInterrupt):
     """From the keyboard, not from a callback that ends a fit as skorch's do."""
+
+
+class Begun(NamedTuple):
+    """A module that is made already, and the states of torch's generators after that."""
+
+    module: Any
+    generators: list[Tensor]
 
 
 class TextNet(NeuralNet):
@@ -85,7 +92,7 @@ class TextNet(NeuralNet):
         clip_norm: float | None = 1.0,
         precision: str = "fp32",
         predict_precision: str = "fp32",
-        begun: Any = None,
+        begun: Begun | None = None,
         **kwargs: Any,
     ) -> None:
         self.loss = loss
@@ -110,8 +117,10 @@ class TextNet(NeuralNet):
         """Make the module, or take the one that has been begun."""
         if self.begun is None:
             super().initialize_module()
-            return self
-        self.module_, self.begun = self.begun, None
+        else:
+            self.module_, generators = self.begun
+            set_generator_states(self.device, generators)
+            self.begun = None
         return self
 
     def initialize_criterion(self) -> "TextNet":

@@ -94,10 +94,14 @@ class Run(Callback):
             self.stopping = EarlyStopping("valid_score", self.patience, **how)
 
     @contextmanager
-    def watching(self, net: NeuralNet) -> Iterator[None]:
+    def watching(self, net: NeuralNet, limit: float | None = None) -> Iterator[None]:
         """Have an initialised net trained inside the block as a part of this run.
 
-        Afterwards ``net.best_epoch_`` is the epoch of the weights that it has.
+        Afterwards ``net.best_epoch_`` is the epoch of the weights that it has. With a ``limit``,
+        which may be infinite, it is a NotLearningError if the last epoch has no lower loss than the
+        first steps, or than this limit. A fit that a callback has ended is not judged. The first
+        epoch tells less than the first steps: with labels of which many are wrong, the loss is at
+        its lowest soon, and little lower.
         """
         callbacks = net.callbacks_
         before = {"scoring": self.scoring, "stopping": self.stopping, "run": self}
@@ -108,29 +112,20 @@ class Run(Callback):
         ]
         try:
             yield
+            losses = net.history[:, "train_loss"]
+            has_waited = self.stopping is not None and self.stopping.misses_ == self.patience
+            if limit is not None and (has_waited or len(losses) == net.max_epochs):
+                first, last = torch.stack(self.first_losses).mean().item(), losses[-1]
+                limit = min(_FALLEN * first, limit)
+                if last > limit:
+                    raise NotLearningError(
+                        f"The training loss is {last:.4f} in the last epoch; it was {first:.4f} in "
+                        f"the first steps, and a fit that learned something ends below {limit:.4f}."
+                    )
         finally:
             net.callbacks_ = callbacks
             finished = sum("dur" in row for row in net.history)
             net.best_epoch_ = finished if self.stopping is None else self.stopping.best_epoch_
-
-    def check_learned(self, net: NeuralNet, limit: float) -> None:
-        """Raise a NotLearningError if the last epoch has no lower loss than the first steps.
-
-        Nor may it be above a limit, which may be infinite. A fit that a callback has ended is not
-        judged. The first epoch tells less than the first steps: with labels of which many are
-        wrong, the loss is at its lowest soon, and little lower.
-        """
-        losses = net.history[:, "train_loss"]
-        has_waited = self.stopping is not None and self.stopping.misses_ == self.patience
-        if not has_waited and len(losses) < net.max_epochs:
-            return
-        first, last = torch.stack(self.first_losses).mean().item(), losses[-1]
-        limit = min(_FALLEN * first, limit)
-        if last > limit:
-            raise NotLearningError(
-                f"The training loss is {last:.4f} in the last epoch; it was {first:.4f} in the "
-                f"first steps, and a fit that learned something ends below {limit:.4f}."
-            )
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         if self.state is None or self.checkpoint is None:

@@ -88,13 +88,17 @@ class Rows:
 
     def used(self, kept: np.ndarray | None = None) -> "Rows":
         """Return the rows with a weight, of those that were kept: weight 0 is absence."""
+        if kept is None and self.weight is None:
+            return self
         kept = np.arange(len(self)) if kept is None else kept
         return self.take(kept if self.weight is None else kept[self.weight[kept] > 0])
 
-    def split(self, fraction: float | None, rng: np.random.Generator) -> tuple["Rows", "Rows"]:
+    def split(
+        self, fraction: float | None, rng: np.random.Generator
+    ) -> tuple["Rows", "Rows | None"]:
         """Return the rows to train on and those to validate on, as :func:`split_rows` has them."""
         if fraction is None:
-            return self, self.take(np.arange(0))
+            return self, None
         train, valid = split_rows(len(self), fraction, rng, self.strata, self.groups)
         return self.take(train), self.take(valid)
 

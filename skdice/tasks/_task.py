@@ -307,8 +307,7 @@ class Task(ABC):
         class.
         """
         dataset, draw = training_set.dataset, training_set.draw
-        if draw is None:
-            return training_set
+        assert draw is not None
         if loss.separable:
             counts = np.diff(dataset.item_offsets)
             weight = np.repeat(dataset.text_weight, counts)

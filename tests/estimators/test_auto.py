@@ -219,7 +219,7 @@ def test_steps_are_those_of_the_optimiser(quick_bert):
 def test_epochs_count_steps_and_texts_with_positives(n_steps, n_positive, epochs):
     chosen = choose("max_epochs", n_steps=n_steps, n_positive=n_positive, is_mean=False)
     assert chosen.value == epochs
-    facts = {"task": "querying", "n_steps": n_steps, "n_positive": 2 * n_positive}
+    facts = {"task": "query-tagging", "n_steps": n_steps, "n_positive": 2 * n_positive}
     assert choose("max_epochs", **facts, is_mean=True).value == epochs
 
 
@@ -358,7 +358,7 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
             2,
             "20 texts in all",
         ),
-        ("negative_ratio", {"n_texts": np.array([10, 11]), "task": "querying"}, 1, "rare"),
+        ("negative_ratio", {"n_texts": np.array([10, 11]), "task": "query-tagging"}, 1, "rare"),
     ],
 )
 def test_rules(parameter, facts, value, why):

@@ -23,7 +23,7 @@ from skorch.callbacks import (
 
 from skdice import DiceTokenTagger
 from skdice._digest import digest
-from skdice.io import DirectoryCheckpoint
+from skdice.nn import DirectoryCheckpoint
 
 from ..io.conftest import CASES, make
 from ..io.test_save_safety import in_a_process

@@ -376,7 +376,7 @@ class TestSimilarities:
             make_pairs(tiny_bert, **STILL).fit(X, y, validation=(rows, self.y[40:]))
             for rows in (self.X[40:], [("other", "words")] * 20)
         )
-        for left, right in zip(one.task.similarities, other.task.similarities):
+        for left, right in zip(one.internals.task.similarities, other.internals.task.similarities):
             np.testing.assert_equal(left, right)
 
 
@@ -492,9 +492,9 @@ class TestThreshold:
         }[kind]
         tuned = make(quick_bert, max_epochs=1, threshold="cv").fit(X, y)
         plain = make(quick_bert, max_epochs=1, threshold=0.5 if kind != "classes" else "auto")
-        scores = plain.fit(X, y).out_of_fold_scores(X, y)
+        scores = plain.fit(X, y).internals.out_of_fold_scores(X, y)
         assert not np.array_equal(tuned.threshold_, plain.threshold_) or kind != "pairs"
-        task = plain.task
-        both = [one.task.decide(np.stack(scores)) for one in (tuned, plain)]
+        task = plain.internals.task
+        both = [one.internals.task.decide(np.stack(scores)) for one in (tuned, plain)]
         score, before = (task.metric(np.asarray(y), predicted) for predicted in both)
         assert score >= before

@@ -30,7 +30,7 @@ def scores(tagger):
 def without_crf(tagger):
     """Return the same network that scores each word by itself."""
     other = pickle.loads(pickle.dumps(tagger))
-    return other.with_task(replace(other.task, crf=False))
+    return other.internals.with_task(replace(other.internals.task, crf=False))
 
 
 def test_probabilities_are_those_of_sequences(fitted):

@@ -268,7 +268,7 @@ class TestTruncation:
         with pytest.warns(TruncationWarning, match="1 of 2 pairs"):
             decision = classifier.decision_function(rows)
         # The network sees the same of both; the similarities are of the whole texts.
-        cut, short = decision - np.diff(classifier.task.similarities.offset(rows))[:, 0]
+        cut, short = decision - np.diff(classifier.internals.task.similarities.offset(rows))[:, 0]
         assert cut == pytest.approx(short, abs=1e-5)
 
 

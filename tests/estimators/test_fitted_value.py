@@ -38,8 +38,8 @@ def test_a_decision_that_is_set_is_the_decision(fitted, case, name, value):
     before = getattr(estimator, name)
     setattr(estimator, name, value)
     np.testing.assert_allclose(getattr(estimator, name), value)
-    np.testing.assert_allclose(estimator.task.decision[name], value)
-    np.testing.assert_allclose(estimator.fitted.task.decision[name], value)
+    np.testing.assert_allclose(estimator.internals.task.decision[name], value)
+    np.testing.assert_allclose(estimator.internals.fitted.task.decision[name], value)
     setattr(estimator, name, before)
 
 

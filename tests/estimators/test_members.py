@@ -18,7 +18,7 @@ N_MEMBERS = 3
 
 
 def logits(estimator, X):
-    return estimator.logits(encoded_rows(estimator, X))
+    return estimator.internals.logits(encoded_rows(estimator, X))
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def singles(estimator):
         part.members = torch.nn.ModuleList()
         net.module_ = part
         one = copy.copy(estimator)
-        one._fitted = replace(estimator.fitted, net=net)
+        one._fitted = replace(estimator.internals.fitted, net=net)
         found.append(one)
     return found
 
@@ -64,7 +64,7 @@ def test_scores_of_query_matches_are_the_mean(joined):
     dataset = encoded_rows(estimator, X)
 
     def of_matches(one):
-        found = torch.from_numpy(one.logits(dataset))
+        found = torch.from_numpy(one.internals.logits(dataset))
         start, end = found[None, :, 2:].chunk(2, dim=2)
         return torch.cat([match_scores(start, end).flatten(), found[:, :2].flatten()])
 

@@ -17,10 +17,9 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
-from skdice.fitting import SampledTrainingSet
 from skdice.losses import DiceLoss, FocalLoss, SelfAdjustingDiceLoss, SumsMemory, TverskyLoss
-from skdice.nn import Draw
 from skdice.tasks import Tagging, TrainingSet
+from skdice.text import Draw
 
 from ..corpora import FILLERS, easy_corpus, easy_pairs, easy_texts
 from ..io.conftest import CASES, make
@@ -104,10 +103,8 @@ class TestSums:
             dataset, target=np.random.default_rng(1).integers(0, 3, dataset.item_offsets[-1])
         )
         group = np.array([0, 1, 0, 1, 1, 1])
-        training_set = TrainingSet(dataset, [0, 1, 2], np.ones(3), 0, False, group=group)
-        return SampledTrainingSet(
-            training_set, 1.0, Draw(group, np.array([2, 4]), np.array([2, 2]))
-        )
+        draw = Draw(group, np.array([2, 4]), np.array([2, 2]))
+        return TrainingSet(dataset, [0, 1, 2], np.ones(3), 0, False, group=group, draw=draw)
 
     @pytest.mark.parametrize("loss", [DiceLoss, TverskyLoss, SelfAdjustingDiceLoss])
     @pytest.mark.parametrize(
@@ -117,8 +114,8 @@ class TestSums:
     )
     def test_mean_of_all_draws(self, loss, more):
         loss, sampled = loss(background=0, **more), self.training_set()
-        data = sampled.training_set.dataset
-        weighted = sampled.corrected(Tagging(), loss).training_set.dataset
+        data = sampled.dataset
+        weighted = Tagging().corrected(sampled, loss).dataset
         target = torch.from_numpy(data.target)
         logits = torch.randn(len(target), 3, dtype=torch.float64, requires_grad=True)
 
@@ -208,7 +205,8 @@ class TestCalibration:
         extractor = DiceSpanExtractor(
             quick_bert, negative_ratio=0.5, null_threshold=0.0, max_length=24, **params
         ).fit(X, y)
-        logits = extractor.logits(extractor.task.encode(X[1:2], extractor.fitted.reader).dataset)
+        inner = extractor.internals
+        logits = inner.logits(inner.task.encode(X[1:2], inner.fitted.reader).dataset)
         p = softmax(logits, axis=0) if loss == "ce" else expit(logits)
         np.testing.assert_allclose(p[:2], [[0.9, 0.9], [0.1, 0.1]], atol=0.02)
 

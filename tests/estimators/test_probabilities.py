@@ -115,7 +115,7 @@ class TestValues:
         assert p.dtype == np.float64
         assert p.shape[1] == len(estimator.classes_)
         assert ((p >= 0) & (p <= 1)).all()
-        if not getattr(estimator.task, "is_multilabel", False):
+        if not getattr(estimator.internals.task, "is_multilabel", False):
             np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-12)
         assert (np.minimum(p, 1 - p).mean() < 0.01) == (scale > 1)
 

@@ -11,7 +11,7 @@ import torch
 from sklearn.base import clone
 
 from skdice import DiceTokenTagger
-from skdice.io import _onnx
+from skdice.nn import _onnx
 
 from ..io.conftest import fitted_shallow, make  # noqa: F401
 from ..tiny_models import build_bert

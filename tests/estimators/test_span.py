@@ -219,7 +219,7 @@ class TestSpans:
 
     @pytest.mark.parametrize("most", [1, 2, 5])
     def test_longest_answer(self, answers, most):
-        short = answers.with_task(replace(answers.task, max_answer_length=most))
+        short = answers.internals.with_task(replace(answers.internals.task, max_answer_length=most))
         # A word is a piece.
         lengths = [
             len(span.text.split())

@@ -32,7 +32,7 @@ def test_replaced_while_it_is_loaded(fitted, copied_tagger, tmp_path, monkeypatc
     estimator.save_pretrained(tmp_path / "other")
     other = load_pretrained(tmp_path / "other")
     classes = np.array(["B-ONE", "B-TWO", "O"], dtype=object)
-    other = other.with_task(replace(other.task, classes=classes))
+    other = other.internals.with_task(replace(other.internals.task, classes=classes))
     load_tokenizer = _saving.WordTokenizer
     n_loads = []
 

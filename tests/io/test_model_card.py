@@ -26,10 +26,11 @@ def card(fitted):
     """Return the card of a fit, of which some parts and parameters are others."""
     estimator = fitted("tagger")[0]
     parameters = DiceTokenTagger("dslim/bert-base-NER", lr=1e-3).get_params(deep=False)
-    task = replace(estimator.task, classes=np.array(["B-LOC", "O"], dtype=object), bias=-0.5)
+    classes = np.array(["B-LOC", "O"], dtype=object)
+    task = replace(estimator.internals.task, classes=classes, bias=-0.5)
     choices = pd.DataFrame({"parameter": ["lr"], "value": [2e-4], "why": ["It is small."]})
     learned = replace(
-        estimator.fitted,
+        estimator.internals.fitted,
         task=task,
         loss=DiceLoss(background=2),
         choices=choices,

@@ -48,7 +48,7 @@ def test_entities(rows, seed):
 def test_plain_tags(rows, seed):
     y_true, y_pred = noisy(N_ROWS, seed, ["NOUN", "VERB", "DET"])
     expected = tag_f1_score([y_true[i] for i in rows], [y_pred[i] for i in rows])
-    counts = count_rows("tags", y_true, y_pred)
+    counts = count_rows("tagging", y_true, y_pred)
     assert_scores(counts, rows, {"accuracy": expected, "f1": expected})
 
 

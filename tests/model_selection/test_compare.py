@@ -18,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
 from skdice.estimators import DiceSpanExtractor
-from skdice.io import Fitted
+from skdice.fitting import Fitted
 from skdice.losses import DiceLoss
 from skdice.metrics import entity_precision_recall_fscore_support
 from skdice.model_selection import compare_losses, tune_decision
