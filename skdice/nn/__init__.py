@@ -2,11 +2,7 @@
 
 from ._batching import Batch, Batcher, Draw, StepSampler, to_device
 from ._chain import TagChain
-from ._loading import (
-    Encoder,
-    check_peft_config,
-    describe_encoder,
-)
+from ._loading import Encoder, check_peft_config, describe_encoder
 from ._modules import (
     HEAD,
     TRANSFORMER,
@@ -36,10 +32,4 @@ from ._runtime import (
     seeded,
     works_on,
 )
-from ._train import (
-    FitProgress,
-    NotLearningError,
-    check_callbacks,
-    digests_of_trainers,
-    train,
-)
+from ._train import FitProgress, NotLearningError, check_callbacks, digests_of_trainers, train

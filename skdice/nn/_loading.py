@@ -56,9 +56,7 @@ class Encoder(NamedTuple):
 
 
 def load_transformer(
-    auto_class: str,
-    model: str,
-    n_labels: int,
+    auto_class: str, model: str, n_labels: int
 ) -> tuple[Any, list[str], list[str], list[str] | None]:
     """Load a model in float32; its head may be new, its encoder must be in the checkpoint.
 

@@ -9,13 +9,7 @@ from torch import Tensor, nn
 
 from ..text import Frame
 from ._batching import Batch
-from ._loading import (
-    add_adapters,
-    freeze,
-    load_transformer,
-    replace_token_types,
-    takes_token_types,
-)
+from ._loading import add_adapters, freeze, load_transformer, replace_token_types, takes_token_types
 from ._speedups import is_fused
 
 # The weights beside the encoder, where transformers has no class for them.

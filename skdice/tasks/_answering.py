@@ -137,12 +137,7 @@ class Answering(Task):
         """Return questions with their contexts as windows of pieces."""
         questions, contexts = [question for question, _ in rows], contexts_of(rows)
         encoded = encode_questions(
-            questions,
-            contexts,
-            reader.tokenizer,
-            reader.max_length,
-            self.stride,
-            answers=answers,
+            questions, contexts, reader.tokenizer, reader.max_length, self.stride, answers=answers
         )
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 

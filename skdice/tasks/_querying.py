@@ -170,12 +170,7 @@ class Querying(WordTask):
             numbered = [[(start, end, number[label]) for start, end, label in row] for row in spans]
         queries = [self.queries[label] for label in self.labels]
         encoded = encode_queries(
-            sentences,
-            queries,
-            reader.tokenizer,
-            reader.max_length,
-            self.stride,
-            spans=numbered,
+            sentences, queries, reader.tokenizer, reader.max_length, self.stride, spans=numbered
         )
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 

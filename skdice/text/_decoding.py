@@ -137,10 +137,7 @@ class TagDecoder:
 
 
 def find_spans(
-    encoded: EncodedQueries,
-    logits: np.ndarray,
-    labels: Sequence[str],
-    threshold: Threshold,
+    encoded: EncodedQueries, logits: np.ndarray, labels: Sequence[str], threshold: Threshold
 ) -> list[list[tuple[float, Entity]]]:
     """Return the spans of each sentence whose start, end and match exceed a threshold.
 

@@ -12,10 +12,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 _CHARACTER = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _TERMS: dict[str, dict[str, Any]] = {
     "characters": {"analyzer": "char_wb", "ngram_range": (2, 4)},
-    "words": {
-        "token_pattern": rf"[{_CHARACTER}]|[^\W{_CHARACTER}]+",
-        "ngram_range": (1, 2),
-    },
+    "words": {"token_pattern": rf"[{_CHARACTER}]|[^\W{_CHARACTER}]+", "ngram_range": (1, 2)},
     "numbers": {"token_pattern": r"\d+(?:[.,]\d+)*"},
 }
 # Terms are told apart by their hash, so that no vocabulary is saved.
