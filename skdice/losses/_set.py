@@ -326,5 +326,4 @@ class SumsMemory:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state that :meth:`state_dict` returned."""
-        self.count = state["count"]
-        self.mean = state["mean"]
+        self.count, self.mean = state["count"], state["mean"]
