@@ -142,14 +142,10 @@ def replace_token_types(transformer: Any, n_types: int) -> list[str]:
     if len(tables) != 1:
         return []
     ((name, table),) = tables.items()
-    if table.num_embeddings == n_types:
-        return [f"{name}.weight"]
-    with torch.no_grad():
-        rows = table.weight[:1].repeat(n_types, 1)
-    parent, _, attribute = name.rpartition(".")
-    new = nn.Embedding.from_pretrained(rows, freeze=False)
-    setattr(transformer.get_submodule(parent), attribute, new)
-    transformer.config.type_vocab_size = n_types
+    if table.num_embeddings != n_types:
+        rows = table.weight[:1].detach().repeat(n_types, 1)
+        transformer.set_submodule(name, nn.Embedding.from_pretrained(rows, freeze=False))
+        transformer.config.type_vocab_size = n_types
     return [f"{name}.weight"]
 
 

@@ -68,11 +68,8 @@ class Similarities(NamedTuple):
         frequencies = {}
         for kind in _TERMS:
             buckets, counts = np.unique(_count(kind, texts).indices, return_counts=True)
-            is_kept = counts > 1
-            frequencies[kind] = (
-                buckets[is_kept].astype(np.int32),
-                counts[is_kept].astype(np.int32),
-            )
+            kept = np.stack([buckets, counts])[:, counts > 1].astype(np.int32)
+            frequencies[kind] = kept[0], kept[1]
         slope = np.zeros((len(SIMILARITIES), n_classes))
         return cls(len(texts), frequencies, slope, np.zeros(n_classes))
 
