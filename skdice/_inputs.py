@@ -74,7 +74,7 @@ def indexable_rows(rows: Any) -> Any:
 def check_texts(X: Any) -> list[str]:
     """Return raw texts as a list of str; a table of one column is one text per row."""
     if is_table(X):
-        X = _table(X, 1)[:, 0]
+        X = text_cells(X, 1, "one column of texts")[:, 0]
     texts = check_rows(X, "X", "str")
     _check_all_str(texts, lambda i: f"row {i}")
     return [str(text) for text in texts]
@@ -82,7 +82,9 @@ def check_texts(X: Any) -> list[str]:
 
 def check_pairs(X: Any) -> list[tuple[str, str]]:
     """Return pairs of texts as a list of tuples."""
-    rows = check_rows(_table(X, 2) if is_table(X) else X, "X", "pairs of str")
+    if is_table(X):
+        X = text_cells(X, 2, "two columns of texts, the pairs")
+    rows = check_rows(X, "X", "pairs of str")
     for i, row in enumerate(rows):
         if not is_pair(row):
             hint = ""
@@ -104,13 +106,13 @@ def is_pair(row: Any) -> bool:
     return isinstance(row, tuple | list) and len(row) == 2
 
 
-def _table(X: Any, n_columns: int) -> np.ndarray:
+def text_cells(X: Any, n_columns: int, wanted: str) -> np.ndarray:
+    """Return the cells of a table of texts; with another number of columns it is a ValueError."""
     if sparse.issparse(X):
         raise TypeError(f"A table X must be of texts; got {describe(X)}, which holds numbers.")
     if X.shape[1] != n_columns:
         known = column_names(X)
         names = "" if known is None else f": {known}"
-        wanted = "one column of texts" if n_columns == 1 else "two columns of texts, the pairs"
         raise ValueError(f"A table X must have {wanted}; got {X.shape[1]} columns{names}.")
     return table_cells(X)
 

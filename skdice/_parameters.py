@@ -68,7 +68,7 @@ def option(doc: str = "", **more: Any) -> Parameter:
     return Parameter("", doc, **more)
 
 
-def flag(doc: str, words: tuple[str, ...] = ()) -> Parameter:
+def flag(doc: str = "", words: tuple[str, ...] = ()) -> Parameter:
     """Return a parameter that is True, False or a word."""
     kinds = ["bool", *(f'"{word}"' for word in words)]
     return Parameter(_in_words(kinds), doc, partial(check_bool, words=words))
@@ -95,8 +95,8 @@ def parameters_of(cls: Any) -> dict[str, Parameter]:
 
 def _texts_of(cls: Any) -> dict[str, str]:
     """Return what the docstrings of a class and its bases say of parameters, by their names."""
-    docs = "".join(inspect.cleandoc(base.__doc__ or "") + "\n" for base in cls.__mro__)
-    found = re.findall(r"^(\w+)\n((?: {4}.+\n)+)", docs, re.MULTILINE)
+    docs = "".join(inspect.cleandoc(base.__doc__ or "") + "\n" for base in reversed(cls.__mro__))
+    found = re.findall(r"^(\w+)(?: : .*)?\n((?: {4}.+\n)+)", docs, re.MULTILINE)
     return {name: textwrap.dedent(text) for name, text in found}
 
 
@@ -138,8 +138,8 @@ def check_parameters(instance: Any) -> None:
 def parametrised(cls: type[T]) -> type[T]:
     """Make the fields of a class its parameters.
 
-    In its docstring ``%(parameters)s`` becomes what they are, and ``%(name)s`` the text that the
-    class has as ``_texts[name]``.
+    The section "Parameters" of its docstring, which says what its own ones mean, becomes a list of
+    all of them, and ``%(name)s`` becomes the text that the class has as ``_texts[name]``.
     """
     made = dataclass(eq=False, repr=False, kw_only=True)(cls)
     # Signatures show types, not what stands beside them.
@@ -148,10 +148,12 @@ def parametrised(cls: type[T]) -> type[T]:
     if cls.__doc__:  # None under python -OO.
         # As from Python 3.13 on, docstrings lose their common indentation.
         doc = inspect.cleandoc(cls.__doc__) + "\n"
-        texts = {"parameters": _document(made), **getattr(made, "_texts", {})}
-        for name, text in texts.items():
+        for name, text in getattr(made, "_texts", {}).items():
             doc = doc.replace(f"%({name})s\n", textwrap.dedent(text))
-        made.__doc__ = doc
+        section, entries = "Parameters\n----------\n", _document(made)
+        made.__doc__ = re.sub(
+            rf"(?<=^{section})(.+\n)*", lambda _: entries, doc, flags=re.MULTILINE
+        )
     return made
 
 

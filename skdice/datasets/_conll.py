@@ -13,6 +13,7 @@ from ._text_files import (
     count_columns,
     file_error,
     read_lines,
+    words_and_tags,
     write_text,
 )
 
@@ -80,8 +81,7 @@ def read_conll(
     rows: list[list[tuple[str, str]]] = [[]]
     for number, line in enumerate(lines, start=1):
         if _is_gap(line, separator):
-            if rows[-1]:
-                rows.append([])
+            rows.append([])
             continue
         fields = line.split(separator)
         try:
@@ -93,11 +93,7 @@ def read_conll(
             raise file_error(path, number, count_columns(fields, line, separator, expected))
         # Words and tags recur: one object for each saves most of the memory of a large corpus.
         rows[-1].append((sys.intern(word), sys.intern(tag)))
-    rows = [row for row in rows if row]
-    if not rows:
-        problem = "the file ends without any sentence. Expected lines with one word and its tag."
-        raise file_error(path, max(len(lines), 1), problem)
-    return [[word for word, _ in row] for row in rows], [[tag for _, tag in row] for row in rows]
+    return words_and_tags(path, rows, len(lines), "lines with one word and its tag")
 
 
 def write_conll(path: FilePath, X: TokenLists, y: TagSequences) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .._inputs import check_tags, check_token_lists
 from .._parameters import check_option
-from ._text_files import FilePath, count_columns, file_error, read_lines, shorten
+from ._text_files import FilePath, count_columns, file_error, read_lines, shorten, words_and_tags
 
 _COLUMNS = {"upos": 3, "xpos": 4}
 
@@ -38,14 +38,11 @@ def read_conllu(path: FilePath, *, tag: str = "upos") -> tuple[list[list[str]], 
         lines before or its word has no tag (``_``). Errors name the file and the line.
     """
     check_option("read_conllu", "tag", tag, _COLUMNS)
-    X: list[list[str]] = [[]]
-    y: list[list[str]] = [[]]
+    rows: list[list[tuple[str, str]]] = [[]]
     lines = read_lines(path)
     for number, line in enumerate(lines, start=1):
         if not line.strip(" \t"):
-            if X[-1]:
-                X.append([])
-                y.append([])
+            rows.append([])
             continue
         if line.startswith("#"):
             continue
@@ -56,9 +53,9 @@ def read_conllu(path: FilePath, *, tag: str = "upos") -> tuple[list[list[str]], 
         if re.fullmatch(r"\d+[-.]\d+", node):  # A multi-word token or an empty node.
             continue
         problem = ""
-        if node != str(len(X[-1]) + 1):
+        if node != str(len(rows[-1]) + 1):
             hint = " Is the empty line before the sentence missing?" if node == "1" else ""
-            problem = f"got the ID {shorten(node)}, expected the word {len(X[-1]) + 1}.{hint}"
+            problem = f"got the ID {shorten(node)}, expected the word {len(rows[-1]) + 1}.{hint}"
         elif not word:
             problem = "the word (column 2) is empty."
         elif value in ("", "_"):
@@ -70,13 +67,8 @@ def read_conllu(path: FilePath, *, tag: str = "upos") -> tuple[list[list[str]], 
         if problem:
             raise file_error(path, number, problem)
         # Words and tags recur: one object for each saves most of the memory.
-        X[-1].append(sys.intern(word))
-        y[-1].append(sys.intern(value))
-    if not X[0]:
-        problem = "the file ends without any sentence. Expected lines of 10 columns (CoNLL-U)."
-        raise file_error(path, max(len(lines), 1), problem)
-    n = len(X) if X[-1] else len(X) - 1
-    return X[:n], y[:n]
+        rows[-1].append((sys.intern(word), sys.intern(value)))
+    return words_and_tags(path, rows, len(lines), "lines of 10 columns (CoNLL-U)")
 
 
 def split_into_characters(

@@ -155,11 +155,14 @@ def write_label_studio(
         raise ValueError(f"All spans of y must have a score, or none; row {i} has one without.")
     if lengths == {4} and model_version is None:
         model_version = "skdice"
-    tags = {"from_name": from_name, "to_name": text}
+    tags = {"from_name": from_name, "to_name": text, "type": "labels"}
     tasks = []
     for one, spans in zip(texts, rows):
-        found = [_make_region(one, *span) for span in spans]
-        result = {"result": [{"id": str(i), **tags, **region} for i, region in enumerate(found)]}
+        regions = []
+        for i, (start, end, label, *score) in enumerate(spans):
+            region = {"start": start, "end": end, "text": one[start:end], "labels": [label]}
+            regions.append({"id": str(i), **tags, "value": region, **dict(zip(["score"], score))})
+        result = {"result": regions}
         if model_version is None:
             tasks.append({"data": {text: one}, "annotations": [result]})
         else:
@@ -168,8 +171,3 @@ def write_label_studio(
             prediction = {"model_version": model_version, **result, **lowest}
             tasks.append({"data": {text: one}, "predictions": [prediction]})
     write_objects(path, tasks, as_list=True)
-
-
-def _make_region(text: str, start: int, end: int, label: str, *scores: float) -> dict[str, Any]:
-    value = {"start": start, "end": end, "text": text[start:end], "labels": [label]}
-    return {"type": "labels", "value": value, **dict(zip(["score"], scores))}

@@ -64,14 +64,9 @@ def read_pairs(
     """
     check_option("read_pairs", "layout", layout, ("auto", *_LAYOUTS))
     text = read_text(path, encoding=encoding)
-    separator, cut_at = (",", "commas") if suffix_of(path) == ".csv" else ("\t", "TABs")
+    separator = "," if suffix_of(path) == ".csv" else "\t"
     if layout == "auto":
-        line = first_line(text)
-        layout = _find_layout(line, separator) or ""
-        if not layout:
-            known = "; ".join(f"{name!r} (columns {columns})" for name, columns in _LAYOUTS.items())
-            problem = f"cannot tell the layout from {shorten(line)}, cut at {cut_at}. Pass layout="
-            raise file_error(path, 1, f"{problem}...: {known}.")
+        layout = _find_layout(path, first_line(text), separator)
     n_columns = _N_COLUMNS.get(layout)
     is_quoted = layout == "quora" or separator == ","
     records = split_records(path, text, separator, is_quoted=is_quoted, n_columns=n_columns)
@@ -82,8 +77,8 @@ def read_pairs(
     return X, make_labels(path, records, label, has_header=has_header)
 
 
-def _find_layout(line: str, separator: str) -> str | None:
-    """Return the layout of which the first line of a file has the columns, if any."""
+def _find_layout(path: FilePath, line: str, separator: str) -> str:
+    """Return the layout of which the first line of a file has the columns."""
     # The csv module refuses very long fields.
     fields = next(csv.reader([line[:100_000]])) if separator == "," else line.split(separator)
     # The file may quote the names in its header.
@@ -93,4 +88,7 @@ def _find_layout(line: str, separator: str) -> str | None:
             return name
         if len(fields) == _N_COLUMNS.get(name) and is_integer(fields[int(columns[2])].strip(" ")):
             return name
-    return None
+    cut_at = "commas" if separator == "," else "TABs"
+    known = "; ".join(f"{name!r} (columns {columns})" for name, columns in _LAYOUTS.items())
+    problem = f"cannot tell the layout from {shorten(line)}, cut at {cut_at}. Pass layout=...: "
+    raise file_error(path, 1, f"{problem}{known}.")

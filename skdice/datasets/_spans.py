@@ -7,14 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from .._inputs import (
-    Span,
-    check_rows,
-    check_span,
-    check_texts,
-    check_y,
-    list_rows,
-)
+from .._inputs import Span, check_rows, check_span, check_texts, check_y, list_rows
 from ._json import show
 from ._text_files import FilePath, check_encodable, shorten
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from .._inputs import object_array
 from .._typing import SquadAnswer
 from ._json import get_field, read_objects
 from ._text_files import FilePath
@@ -77,9 +78,7 @@ def make_question_table(
     """Make X and y of (id, title, question, context) and the answers of each question."""
     # Questions about one context share its str, which a string dtype would copy.
     X = pd.DataFrame(rows, columns=_COLUMNS, dtype=object)
-    y = np.empty(len(answers), dtype=object)
-    y[:] = answers
-    return X, y
+    return X, object_array(answers)
 
 
 def _iterate(place: str, value: Any, key: str) -> Iterator[tuple[str, Any]]:

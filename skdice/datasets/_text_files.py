@@ -6,6 +6,7 @@ import os
 import re
 import zlib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -68,6 +69,17 @@ def split_lines(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
+def words_and_tags(
+    path: FilePath, rows: Sequence[Sequence[tuple[str, str]]], n_lines: int, expected: str
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the words and the tags of the sentences with a word; without any it is an error."""
+    rows = [row for row in rows if row]
+    if not rows:
+        problem = f"the file ends without any sentence. Expected {expected}."
+        raise file_error(path, max(n_lines, 1), problem)
+    return [[word for word, _ in row] for row in rows], [[tag for _, tag in row] for row in rows]
+
+
 def first_line(text: str) -> str:
     """Return the first line of a file, whatever it ends in."""
     return LINE_END.split(text, maxsplit=1)[0]
@@ -98,13 +110,9 @@ def suffix_of(path: FilePath) -> str:
 
 def write_text(path: FilePath, text: str) -> None:
     """Replace a text file in UTF-8 as a whole, compressed if its suffix is ``.gz`` or ``.xz``."""
-    data = text.encode("utf-8")
-    suffix = Path(path).suffix.lower()
-    if suffix == ".gz":
-        data = gzip.compress(data, mtime=0)
-    elif suffix == ".xz":
-        data = lzma.compress(data)
-    write_file(path, data)
+    compressors: Any = {".gz": partial(gzip.compress, mtime=0), ".xz": lzma.compress}
+    compress = compressors.get(Path(path).suffix.lower(), bytes)
+    write_file(path, compress(text.encode("utf-8")))
 
 
 def check_encodable(text: str, where: str) -> None:

@@ -82,11 +82,7 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
 
     @classmethod
     def from_predictions(
-        cls,
-        y_true: EntityRows,
-        entities: Any,
-        *,
-        ax: "Axes | None" = None,
+        cls, y_true: EntityRows, entities: Any, *, ax: "Axes | None" = None
     ) -> "EntityPrecisionRecallDisplay":
         """Plot the curves of entities with scores.
 

@@ -48,11 +48,7 @@ class EntityPair(NamedTuple):
 
 
 def read_entities(
-    rows: Any,
-    name: str,
-    n_words: Sequence[int | None] | None = None,
-    *,
-    has_scores: bool = False,
+    rows: Any, name: str, n_words: Sequence[int | None] | None = None, *, has_scores: bool = False
 ) -> list[EntityRow]:
     """Read rows of tags or of (start, end, label), or with scores what ``predict_spans`` gives.
 

@@ -61,20 +61,11 @@ class Items(NamedTuple):
         return F.binary_cross_entropy_with_logits(self.logits, target, reduction="none")
 
 
-_CLASS_WEIGHT = """
-Weight of the items of each gold class, of shape (n_classes,); (2,) for one binary column,
-(n_classes, 2) if multi-label.
-"""
 _RAISES = """\
     Raises
     ------
     ValueError
         At the first forward, for parameters, shapes or targets that are not allowed.
-"""
-_REDUCTION = """
-The mean divides by the number of valid items (with ``sample_weight``: by its sum), not by the sum
-of the class weights as ``torch.nn.CrossEntropyLoss`` does. "none" gives a loss per item, set losses
-at example level only.
 """
 
 
@@ -94,15 +85,20 @@ class Loss(BaseEstimator, nn.Module):
 
     Parameters
     ----------
-    %(parameters)s
+    class_weight
+        Weight of the items of each gold class, of shape (n_classes,); (2,) for one binary column,
+        (n_classes, 2) if multi-label.
+    ignore_index
+        Items with this target take no part and get exactly zero gradient.
+    reduction
+        The mean divides by the number of valid items (with ``sample_weight``: by its sum), not by
+        the sum of the class weights as ``torch.nn.CrossEntropyLoss`` does. "none" gives a loss per
+        item, set losses at example level only.
     """
 
-    class_weight: Annotated[ClassWeight, Parameter("array-like", _CLASS_WEIGHT)] = None
-    ignore_index: Annotated[
-        int,
-        number("Items with this target take no part and get exactly zero gradient.", integer=True),
-    ] = -100
-    reduction: Annotated[Literal["mean", "none"], option(_REDUCTION)] = "mean"
+    class_weight: Annotated[ClassWeight, Parameter("array-like")] = None
+    ignore_index: Annotated[int, number(integer=True)] = -100
+    reduction: Annotated[Literal["mean", "none"], option()] = "mean"
 
     _texts: ClassVar[dict[str, str]] = {"raises": _RAISES}
     # About how many steps the sums are formed over in training.

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import torch
 from sklearn.base import BaseEstimator
@@ -16,33 +16,26 @@ MatchCandidates = Literal["all", "gold", "pred_and_gold", "pred_gold_random"]
 _RANDOM_SHARE = 0.01
 
 
-class SpanTarget(NamedTuple):
-    """What is right at the positions of some windows, each with one start and one end."""
+class WindowTarget(NamedTuple):
+    """What is right for the items of some windows: positions of contexts, or words."""
 
-    # (n_items, 2): whether the answer starts there, and ends there; 0, 1 or ignore_index for both.
+    # (n_items, 2): whether a span starts there, and ends there; 0, 1 or ignore_index for both.
     border: Tensor
     row: Tensor  # (n_items,): the window of each, 0, 1, ...; those of one lie side by side.
+    # Of queries only: the number of each word in its window, 0, 1, ..., (n_items,), and whether the
+    # words i and j are start and end of an entity, (n_windows, longest, longest), bool.
+    place: Tensor | None = None
+    match: Tensor | None = None
 
 
-class QueryTarget(NamedTuple):
-    """What is right for the words of some windows."""
-
-    border: Tensor  # (n_items, 2): whether an entity starts there, and whether one ends there.
-    row: Tensor  # (n_items,): the window of each word,
-    place: Tensor  # and its number in that window, 0, 1, ...
-    # (n_windows, longest, longest), bool: whether the words i and j are start and end of an entity.
-    match: Tensor
-
-
-Target = TypeVar("Target", SpanTarget, QueryTarget)
 # Logits, targets and weights that one call of a loss takes.
 Part = tuple[Tensor, Tensor, Tensor | None]
 
 
-class CombinedLoss(BaseEstimator, nn.Module, Generic[Target]):
+class CombinedLoss(BaseEstimator, nn.Module):
     """Base of the weighted means of what one ``loss`` gives for several parts of the logits.
 
-    They have the protocol of :class:`Loss`, but for its parameters; a target is a tuple of tensors.
+    They have the protocol of :class:`Loss`, but for its parameters; targets are a `WindowTarget`.
     """
 
     span_weights: Sequence[float]  # of the parts in the mean
@@ -52,20 +45,24 @@ class CombinedLoss(BaseEstimator, nn.Module, Generic[Target]):
         self.loss = loss
 
     @staticmethod
-    def target(batch: Mapping[str, Tensor]) -> Target:
+    def target(batch: Mapping[str, Tensor]) -> WindowTarget:
         """Return the target that a batch has."""
-        raise NotImplementedError
+        return WindowTarget(batch["target"], batch["row"], batch.get("place"), batch.get("match"))
 
-    def parts(self, logits: Tensor, target: Target, sample_weight: Tensor | None) -> list[Part]:
-        """Return what the loss is taken of, part by part."""
-        raise NotImplementedError
+    def parts(
+        self, logits: Tensor, target: WindowTarget, sample_weight: Tensor | None
+    ) -> list[Part]:
+        """Return what the loss is taken of, part by part: first the starts and the ends."""
+        return [
+            (logits[:, i], target.border[:, i].long(), _weight_of(i, sample_weight)) for i in (0, 1)
+        ]
 
-    def total_weight(self, target: Target, sample_weight: Tensor | None = None) -> Tensor:
+    def total_weight(self, target: WindowTarget, sample_weight: Tensor | None = None) -> Tensor:
         """Return what a separable loss of some windows is divided by, a scalar; it adds up."""
         raise NotImplementedError
 
     def forward(
-        self, logits: Tensor, target: Target, sample_weight: Tensor | None = None
+        self, logits: Tensor, target: WindowTarget, sample_weight: Tensor | None = None
     ) -> Tensor:
         """Compute the loss.
 
@@ -74,7 +71,9 @@ class CombinedLoss(BaseEstimator, nn.Module, Generic[Target]):
         """
         return self.value(self.sums(logits, target, sample_weight))
 
-    def sums(self, logits: Tensor, target: Target, sample_weight: Tensor | None = None) -> Tensor:
+    def sums(
+        self, logits: Tensor, target: WindowTarget, sample_weight: Tensor | None = None
+    ) -> Tensor:
         """Compute what the loss needs to know of some windows, additive over windows."""
         parts = self.parts(logits, target, sample_weight)
         return torch.cat([self.loss.sums(*part) for part in parts])
@@ -106,7 +105,7 @@ def is_over_positions(loss: Any) -> bool:
     return type(loss) is CrossEntropyLoss
 
 
-class SpanLoss(CombinedLoss[SpanTarget]):
+class SpanLoss(CombinedLoss):
     """Mean of the loss of the starts and the loss of the ends of answers.
 
     :class:`CrossEntropyLoss` is taken over the positions of each window (one softmax, of which one
@@ -116,17 +115,8 @@ class SpanLoss(CombinedLoss[SpanTarget]):
 
     span_weights = (1.0, 1.0)
 
-    @staticmethod
-    def target(batch: Mapping[str, Tensor]) -> SpanTarget:
-        return SpanTarget(batch["target"], batch["row"])
-
-    def parts(self, logits: Tensor, target: SpanTarget, sample_weight: Tensor | None) -> list[Part]:
-        return [
-            (logits[:, i], target.border[:, i].long(), _weight_of(i, sample_weight)) for i in (0, 1)
-        ]
-
     def sums(
-        self, logits: Tensor, target: SpanTarget, sample_weight: Tensor | None = None
+        self, logits: Tensor, target: WindowTarget, sample_weight: Tensor | None = None
     ) -> Tensor:
         if not self.separable:
             return super().sums(logits, target, sample_weight)
@@ -141,7 +131,7 @@ class SpanLoss(CombinedLoss[SpanTarget]):
     def value(self, sums: Tensor) -> Tensor:
         return self.loss.value(sums) if self.separable else super().value(sums)
 
-    def total_weight(self, target: SpanTarget, sample_weight: Tensor | None = None) -> Tensor:
+    def total_weight(self, target: WindowTarget, sample_weight: Tensor | None = None) -> Tensor:
         start, sample_weight = target.border[:, 0], _weight_of(0, sample_weight)
         if is_over_positions(self.loss):
             right = (start == 1).float()
@@ -170,7 +160,7 @@ class SpanLoss(CombinedLoss[SpanTarget]):
         return torch.stack([losses.sum(), weight.sum()])
 
 
-class QueryLoss(CombinedLoss[QueryTarget]):
+class QueryLoss(CombinedLoss):
     """Weighted mean of the losses of starts, ends and matches (BERT-MRC, Li et al., ACL 2020).
 
     The loss is taken over single words (starts, ends) and over pairs of words (matches):
@@ -193,30 +183,26 @@ class QueryLoss(CombinedLoss[QueryTarget]):
         self.span_weights = span_weights
         self.match_candidates = match_candidates
 
-    @staticmethod
-    def target(batch: Mapping[str, Tensor]) -> QueryTarget:
-        return QueryTarget(batch["target"], batch["row"], batch["place"], batch["match"])
-
     def parts(
-        self, logits: Tensor, target: QueryTarget, sample_weight: Tensor | None
+        self, logits: Tensor, target: WindowTarget, sample_weight: Tensor | None
     ) -> list[Part]:
-        borders = [
-            (logits[:, i], target.border[:, i].long(), _weight_of(i, sample_weight)) for i in (0, 1)
-        ]
+        borders = super().parts(logits, target, sample_weight)
         return [*borders, self._matches(logits, target, _weight_of(2, sample_weight))]
 
-    def _matches(self, logits: Tensor, target: QueryTarget, sample_weight: Tensor | None) -> Part:
+    def _matches(self, logits: Tensor, target: WindowTarget, sample_weight: Tensor | None) -> Part:
         """Return scores, targets and weights of all pairs of words; the loss ignores most."""
-        shape = target.match.shape
+        _, row, place, match = target
+        assert place is not None
+        assert match is not None
+        index, shape = (row, place), match.shape
 
         def padded(values: Tensor) -> Tensor:
-            out = values.new_zeros((*shape[:2], *values.shape[1:]))
-            return out.index_put((target.row, target.place), values)
+            return values.new_zeros((*shape[:2], *values.shape[1:])).index_put(index, values)
 
         start_vector, end_vector = (padded(vector) for vector in logits[:, 2:].chunk(2, dim=1))
         starts, ends = (padded(self._boundaries(logits[:, i], target.border[:, i])) for i in (0, 1))
         is_candidate = (starts.unsqueeze(2) & ends.unsqueeze(1)).triu()
-        gold = target.match.long().masked_fill(~is_candidate, self.loss.ignore_index)
+        gold = match.long().masked_fill(~is_candidate, self.loss.ignore_index)
         weight = None
         if sample_weight is not None:
             weight = padded(sample_weight).unsqueeze(2).expand(shape).flatten()

@@ -12,11 +12,6 @@ from torch.nn.functional import logsigmoid
 from .._parameters import Parameter, check_number, number, parametrised
 from ._base import ClassWeight, Items, Loss
 
-_CLASS_WEIGHT = """
-Weight of each class, of shape (n_classes,), for instance :func:`log_class_weight`; (2,) for one
-binary column, (n_classes, 2) if multi-label.
-"""
-
 
 @parametrised
 class CrossEntropyLoss(Loss):
@@ -49,7 +44,8 @@ class FocalLoss(Loss):
 
     Parameters
     ----------
-    %(parameters)s
+    gamma
+        Focusing exponent; 0 is cross-entropy.
 
     %(raises)s
 
@@ -61,7 +57,7 @@ class FocalLoss(Loss):
     tensor(0.0122)
     """
 
-    gamma: Annotated[float, number("Focusing exponent; 0 is cross-entropy.", low=0)] = 2.0
+    gamma: Annotated[float, number(low=0)] = 2.0
 
     def item_losses(self, items: Items) -> Tensor:
         m = items.gold_logits
@@ -76,7 +72,9 @@ class WeightedCrossEntropyLoss(CrossEntropyLoss):
 
     Parameters
     ----------
-    %(parameters)s
+    class_weight
+        Weight of each class, of shape (n_classes,), for instance :func:`log_class_weight`; (2,) for
+        one binary column, (n_classes, 2) if multi-label.
 
     %(raises)s
 
@@ -89,7 +87,7 @@ class WeightedCrossEntropyLoss(CrossEntropyLoss):
     tensor(0.2003)
     """
 
-    class_weight: Annotated[ClassWeight, Parameter("array-like", _CLASS_WEIGHT)] = field()
+    class_weight: Annotated[ClassWeight, Parameter("array-like")] = field()
 
     def check_parameters(self) -> None:
         super().check_parameters()

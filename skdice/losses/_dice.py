@@ -8,12 +8,6 @@ from torch.nn.functional import logsigmoid
 from .._parameters import flag, number, parametrised
 from ._set import SetLoss
 
-_BETA = "Weight of false negatives; larger than alpha favours recall."
-_DETACH = """
-Whether ``(1 - p)^alpha`` is a constant for the gradient, which then always points from negatives to
-positives.
-"""
-
 
 @parametrised
 class DiceLoss(SetLoss):
@@ -48,7 +42,10 @@ class TverskyLoss(SetLoss):
 
     Parameters
     ----------
-    %(parameters)s
+    alpha
+        Weight of false positives.
+    beta
+        Weight of false negatives; larger than alpha favours recall.
 
     %(raises)s
 
@@ -61,8 +58,8 @@ class TverskyLoss(SetLoss):
     tensor(0.0537)
     """
 
-    alpha: Annotated[float, number("Weight of false positives.", low=0)] = 0.5
-    beta: Annotated[float, number(_BETA, low=0)] = 0.5
+    alpha: Annotated[float, number(low=0)] = 0.5
+    beta: Annotated[float, number(low=0)] = 0.5
 
     def cells(self, p: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         tp = p * y
@@ -81,7 +78,11 @@ class SelfAdjustingDiceLoss(DiceLoss):
 
     Parameters
     ----------
-    %(parameters)s
+    alpha
+        Exponent of ``1 - p``; 0 is :class:`DiceLoss`.
+    detach_weight
+        Whether ``(1 - p)^alpha`` is a constant for the gradient, which then always points from
+        negatives to positives.
 
     %(raises)s
 
@@ -93,8 +94,8 @@ class SelfAdjustingDiceLoss(DiceLoss):
     tensor(0.1102)
     """
 
-    alpha: Annotated[float, number("Exponent of ``1 - p``; 0 is :class:`DiceLoss`.", low=0)] = 0.01
-    detach_weight: Annotated[bool, flag(_DETACH)] = False
+    alpha: Annotated[float, number(low=0)] = 0.01
+    detach_weight: Annotated[bool, flag()] = False
 
     def _scores(self, m: Tensor) -> Tensor:
         log_p, log_rest = logsigmoid(m), logsigmoid(-m)

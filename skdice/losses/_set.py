@@ -15,32 +15,6 @@ from ._base import Items, Loss, accumulator, against_rest
 # Cells that are computed together; of more of them only the logits are kept for the gradient.
 _CELLS = 2**18
 
-_GAMMA = "Smoothing. It weighs less in a larger set, so tune it together with the batch size."
-_SQUARE = """
-Whether scores are squared in the denominator. With the square, easy negatives hardly count: their
-gradient is proportional to p. The linear form pushes all with equal force.
-"""
-_MEMORY = """
-About how many optimiser steps the sums are taken over when an estimator trains, see
-:class:`SumsMemory`; 0 uses each step alone. "auto" takes as many steps as have about 40 positives,
-at most 10 or a quarter of an epoch. Memory has no effect at example level, nor if you call the loss
-on a batch yourself.
-"""
-_LEVEL = "Compute one loss from the sums over the batch, or one loss per item and take the mean."
-_AVERAGE = "Pool over the classes too, or take the mean / the sum of the losses of the classes."
-_BACKGROUND = """
-Class left out of the sums; None keeps all. With "auto" an estimator leaves out "O" or the negative
-class; if you call the loss yourself, "auto" keeps all.
-"""
-_OHEM = """
-Keep all positive cells and this many times as many of the hardest negative ones; 0 keeps all. Batch
-level only.
-"""
-_CE_WEIGHT = """
-``ce_weight * cross-entropy + (1 - ce_weight) * this loss``. Cross-entropy is the mean over all
-items, so where positives are rare a small weight has little effect.
-"""
-
 
 @parametrised
 class SetLoss(Loss):
@@ -54,19 +28,41 @@ class SetLoss(Loss):
 
     Parameters
     ----------
-    %(parameters)s
+    gamma
+        Smoothing. It weighs less in a larger set, so tune it together with the batch size.
+    square_denominator
+        Whether scores are squared in the denominator. With the square, easy negatives hardly count:
+        their gradient is proportional to p. The linear form pushes all with equal force.
+    memory
+        About how many optimiser steps the sums are taken over when an estimator trains, see
+        :class:`SumsMemory`; 0 uses each step alone. "auto" takes as many steps as have about 40
+        positives, at most 10 or a quarter of an epoch. Memory has no effect at example level, nor
+        if you call the loss on a batch yourself.
+    level
+        Compute one loss from the sums over the batch, or one loss per item and take the mean.
+    average
+        Pool over the classes too, or take the mean / the sum of the losses of the classes.
+    background
+        Class left out of the sums; None keeps all. With "auto" an estimator leaves out "O" or the
+        negative class; if you call the loss yourself, "auto" keeps all.
+    ohem_ratio
+        Keep all positive cells and this many times as many of the hardest negative ones; 0 keeps
+        all. Batch level only.
+    ce_weight
+        ``ce_weight * cross-entropy + (1 - ce_weight) * this loss``. Cross-entropy is the mean over
+        all items, so where positives are rare a small weight has little effect.
     """
 
-    gamma: Annotated[float, number(_GAMMA, low=0)] = 1.0
-    square_denominator: Annotated[bool, flag(_SQUARE)] = True
-    memory: Annotated[float | str, number(_MEMORY, low=0, words=("auto",))] = "auto"
-    level: Annotated[Literal["batch", "example"], option(_LEVEL)] = "batch"
-    average: Annotated[Literal["micro", "macro", "sum"], option(_AVERAGE)] = "micro"
+    gamma: Annotated[float, number(low=0)] = 1.0
+    square_denominator: Annotated[bool, flag()] = True
+    memory: Annotated[float | str, number(low=0, words=("auto",))] = "auto"
+    level: Annotated[Literal["batch", "example"], option()] = "batch"
+    average: Annotated[Literal["micro", "macro", "sum"], option()] = "micro"
     background: Annotated[
-        int | str | None, number(_BACKGROUND, low=0, integer=True, optional=True, words=("auto",))
+        int | str | None, number(low=0, integer=True, optional=True, words=("auto",))
     ] = "auto"
-    ohem_ratio: Annotated[float, number(_OHEM, low=0)] = 0.0
-    ce_weight: Annotated[float, number(_CE_WEIGHT, low=0, high=1, closed="both")] = 0.0
+    ohem_ratio: Annotated[float, number(low=0)] = 0.0
+    ce_weight: Annotated[float, number(low=0, high=1, closed="both")] = 0.0
 
     def cells(self, p: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return what cells add to N and to D.
@@ -330,5 +326,4 @@ class SumsMemory:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state that :meth:`state_dict` returned."""
-        self.count = state["count"]
-        self.mean = state["mean"]
+        self.count, self.mean = state["count"], state["mean"]

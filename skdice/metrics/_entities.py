@@ -183,17 +183,10 @@ def _iob1_entities(runs: list[_Run]) -> Iterator[EntitySpan]:
     for before, run, after in zip([None, *runs[:-1]], runs, [*runs[1:], None]):
         start = run.start
         if run.first_role == "B":
-            follows_its_type = (
-                before is not None and before.end == run.start and before.label == run.label
-            )
+            follows_its_type = before and (before.end, before.label) == (run.start, run.label)
             # seqeval takes no B that is followed by the B of another type.
-            meets_foreign_b = (
-                run.last_role == "B"
-                and after is not None
-                and after.start == run.end
-                and after.first_role == "B"
-                and after.label != run.label
-            )
+            follower = after and (after.start, after.first_role, after.label != run.label)
+            meets_foreign_b = run.last_role == "B" and follower == (run.end, "B", True)
             if not follows_its_type or meets_foreign_b:
                 start += 1
         if start < run.end:

@@ -37,10 +37,7 @@ def switch_loss(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, An
 
 
 def suggest_loss(
-    trial: BaseTrial,
-    losses: Sequence[str] = SEARCHED_LOSSES,
-    *,
-    prefix: str = "",
+    trial: BaseTrial, losses: Sequence[str] = SEARCHED_LOSSES, *, prefix: str = ""
 ) -> dict[str, Any]:
     """Let an Optuna trial choose a loss and those parameters that the loss has.
 

@@ -3,20 +3,8 @@
 from ._batching import Batch, Batcher, StepSampler, count_epoch, to_device
 from ._chain import TagChain
 from ._checkpoint import DirectoryCheckpoint
-from ._loading import (
-    Encoder,
-    check_peft_config,
-    describe_encoder,
-)
-from ._modules import (
-    HEAD,
-    MODULES,
-    TRANSFORMER,
-    Frames,
-    MeanModule,
-    PairModule,
-    TextModule,
-)
+from ._loading import Encoder, check_peft_config, describe_encoder
+from ._modules import HEAD, MODULES, TRANSFORMER, Frames, MeanModule, PairModule, TextModule
 from ._net import Begun, NotFiniteError, TextNet
 from ._onnx import BATCH_TOKENS, onnx_network
 from ._runtime import (
@@ -37,10 +25,4 @@ from ._runtime import (
     seeded,
     works_on,
 )
-from ._train import (
-    FitProgress,
-    NotLearningError,
-    Run,
-    check_callbacks,
-    digests_of_trainers,
-)
+from ._train import FitProgress, NotLearningError, Run, check_callbacks, digests_of_trainers

@@ -10,7 +10,7 @@ from ..losses import CombinedLoss, Loss, SumsMemory
 from ._batching import Batch
 from ._runtime import ALONE, Ranks, generator_states, set_generator_states
 
-AnyLoss = Loss | CombinedLoss[Any]
+AnyLoss = Loss | CombinedLoss
 # What the loss of a step needs to know of a batch: its sums or, where these do not add up, logits,
 # targets and weights of each of its parts.
 Output = list[tuple[Any, ...]]

@@ -74,7 +74,7 @@ class Batcher:
         """Pad windows to the longest of them, or for a GPU to the next multiple of 8.
 
         ``input_ids``, ``attention_mask`` and ``token_type_ids`` are of shape (n_windows, length),
-        and of a data set with matches ``match`` as in :class:`skdice.losses.QueryTarget`. All else
+        and of a data set with matches ``match`` as in :class:`skdice.losses.WindowTarget`. All else
         is of shape (n_items,): ``row`` and ``column``, where the items are; ``item``, which they
         are; ``place``, their numbers in their windows; ``target`` and ``weight`` where the data set
         has them.

@@ -140,23 +140,21 @@ def _places(lengths: np.ndarray, padded: PaddedShape | None = None) -> tuple[Ten
     is none; ``place``, of shape (2, n_words), has the place of each word in the flat ``order``.
     """
     n_words = int(lengths.sum())
-    n_rows, longest, n_items = len(lengths), int(lengths.max()), n_words
+    n_rows, longest = len(lengths), int(lengths.max())
     if padded is not None:
-        n_rows, longest, n_items = padded.n_rows, padded.n_words, padded.n_items
+        n_rows, longest = padded.n_rows, padded.n_words
     row = np.repeat(np.arange(len(lengths)), lengths)
     column = np.arange(n_words) - offsets_from_lengths(lengths)[row]
     columns = np.stack([column, lengths[row] - 1 - column])
     place = (row + np.array([[0], [n_rows]])) * longest + columns
     order = np.zeros(2 * n_rows * longest, dtype=np.int64)
     order[place] = np.arange(n_words)
-    place = _enlarged(place, (2, n_items), 0)
+    if padded is not None:
+        place = _enlarged(place, (2, padded.n_items), 0)
     return torch.from_numpy(order.reshape(2, n_rows, longest)), torch.from_numpy(place)
 
 
 def _enlarged(values: np.ndarray, shape: tuple[int, ...], fill: Any) -> np.ndarray:
     """Return an array of a shape that begins with the given values."""
-    if values.shape == shape:
-        return values
-    whole = np.full(shape, fill, dtype=values.dtype)
-    whole[tuple(slice(n) for n in values.shape)] = values
-    return whole
+    more = [(0, n - n_given) for n, n_given in zip(shape, values.shape)]
+    return np.pad(values, more, constant_values=fill)

@@ -56,9 +56,7 @@ class Encoder(NamedTuple):
 
 
 def load_transformer(
-    auto_class: str,
-    model: str,
-    n_labels: int,
+    auto_class: str, model: str, n_labels: int
 ) -> tuple[Any, list[str], list[str], list[str] | None]:
     """Load a model in float32; its head may be new, its encoder must be in the checkpoint.
 
@@ -144,14 +142,10 @@ def replace_token_types(transformer: Any, n_types: int) -> list[str]:
     if len(tables) != 1:
         return []
     ((name, table),) = tables.items()
-    if table.num_embeddings == n_types:
-        return [f"{name}.weight"]
-    with torch.no_grad():
-        rows = table.weight[:1].repeat(n_types, 1)
-    parent, _, attribute = name.rpartition(".")
-    new = nn.Embedding.from_pretrained(rows, freeze=False)
-    setattr(transformer.get_submodule(parent), attribute, new)
-    transformer.config.type_vocab_size = n_types
+    if table.num_embeddings != n_types:
+        rows = table.weight[:1].detach().repeat(n_types, 1)
+        transformer.set_submodule(name, nn.Embedding.from_pretrained(rows, freeze=False))
+        transformer.config.type_vocab_size = n_types
     return [f"{name}.weight"]
 
 

@@ -1,7 +1,8 @@
 """The networks: pretrained transformers of the transformers library with a task head."""
 
 import os
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from safetensors.torch import load_file
@@ -9,24 +10,18 @@ from torch import Tensor, nn
 
 from ..text import Frame
 from ._batching import Batch
-from ._loading import (
-    add_adapters,
-    freeze,
-    load_transformer,
-    replace_token_types,
-    takes_token_types,
-)
+from ._loading import add_adapters, freeze, load_transformer, replace_token_types, takes_token_types
 from ._speedups import is_fused
 
 # The weights beside the encoder, where transformers has no class for them.
 HEAD = "head.safetensors"
-# Share of the windows of a step whose token types are left out, where they tell what the encoder
-# cannot see: texts that do not have it are read as well (benchmarks/RESULTS.md).
-_UNTOLD = 0.3
+# Token-type dropout: the share of the windows of a training step that are read without the shapes
+# of their words, so that text without capitals is read as well (benchmarks/RESULTS.md).
+_TYPE_DROPOUT = 0.3
 # What the names of the weights of the transformer of a module start with.
 TRANSFORMER = "transformer."
-# What a pair classifier reads besides the pair, each text alone.
-_TEXTS, _OF_TEXT = ("first", "second"), ("ids", "mask", "types")
+# What a transformer returns: "logits", "last_hidden_state" and the like.
+Output: TypeAlias = Mapping[str, Tensor]
 
 
 class Frames(NamedTuple):
@@ -44,7 +39,7 @@ class TextModule(nn.Module):
     (``peft_config``) are trained in place of the encoder. If the table of token types has another
     number of rows than ``n_token_types``, all begin as its first one. An encoder without such a
     table gets one, ``type_table``, whose rows are added to the embeddings of the pieces and begin
-    as 0. Either table is trained with the head; in training some windows have the first row alone.
+    as 0. Either table is trained with the head, with dropout of whole windows: those have type 0.
     ``frames`` is what the tokenizer puts around texts, for a module that takes them apart.
     """
 
@@ -112,7 +107,7 @@ class TextModule(nn.Module):
         """
         types = token_type_ids
         if self._has_own_types and self.training:
-            types = types * (torch.rand(len(types), 1, device=types.device) >= _UNTOLD)
+            types = types * (torch.rand(len(types), 1, device=types.device) >= _TYPE_DROPOUT)
         output = self._read(self.transformer, input_ids, attention_mask, types)
         texts = {"input_ids": input_ids, "attention_mask": attention_mask, **others}
         logits = self._item_logits(output, row, column, texts).float()
@@ -170,7 +165,7 @@ class TextModule(nn.Module):
             self.load_state_dict(weights, strict=False)
             self.has_new_head = not weights
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         """Pick the logits of the items from the output of the transformer, which read ``texts``."""
         raise NotImplementedError
 
@@ -188,9 +183,8 @@ class TextModule(nn.Module):
         own = {w for name, w in of_all if not name.startswith((TRANSFORMER, "members."))}
         return own | set(named.values()) - encoder | {named[key] for key in self._new_in_encoder}
 
-    def get_input_embeddings(self) -> nn.Module:
-        embeddings: nn.Module = self.transformer.get_input_embeddings()
-        return embeddings
+    def get_input_embeddings(self) -> Any:
+        return self.transformer.get_input_embeddings()
 
 
 class TokenModule(TextModule):
@@ -198,9 +192,8 @@ class TokenModule(TextModule):
 
     auto_class = "AutoModelForTokenClassification"
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
-        logits: Tensor = output.logits[row, column]
-        return logits
+    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+        return output["logits"][row, column]
 
 
 class SequenceModule(TextModule):
@@ -208,9 +201,8 @@ class SequenceModule(TextModule):
 
     auto_class = "AutoModelForSequenceClassification"
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
-        logits: Tensor = output.logits[row]
-        return logits
+    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+        return output["logits"][row]
 
 
 class MeanModule(SequenceModule):
@@ -223,7 +215,7 @@ class MeanModule(SequenceModule):
         self.head = nn.Linear(self.transformer.config.hidden_size, self._n_classes)
         self._load_saved_head(model)
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         mean = mean_state(output, texts["attention_mask"])
         logits: Tensor = self.head(self.dropout(mean))[row]
         return logits
@@ -257,15 +249,14 @@ class PairModule(SequenceModule):
         self.register_buffer("share", torch.ones(()))
         self._load_saved_head(model)
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
-        logits: Tensor = output.logits[row]
+    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+        logits = output["logits"][row]
         if self._frames is None:
             return logits
         if "first_ids" not in texts:
             texts = self._texts(texts["input_ids"], texts["attention_mask"])
-        compared = self.comparison(self.dropout(self.features(texts))).float() * self.share
-        logits = (logits * self.share).float() + compared[row]
-        return logits
+        compared: Tensor = self.comparison(self.dropout(self.features(texts))).float() * self.share
+        return (logits * self.share).float() + compared[row]
 
     def prepare(self, batch: Batch) -> Batch:
         """Return a batch with each text of each pair alone: its pieces, mask and token types."""
@@ -275,12 +266,7 @@ class PairModule(SequenceModule):
 
     def features(self, prepared: Batch) -> Tensor:
         """Return what the two texts of each row have in common, (n_rows, 2 * hidden_size)."""
-        u, v = (
-            self._mean_state(
-                prepared[f"{t}_ids"], prepared.get(f"{t}_mask"), prepared[f"{t}_types"]
-            )
-            for t in _TEXTS
-        )
+        u, v = (self._mean_state(prepared, text) for text in ("first", "second"))
         return torch.cat([(u - v).abs(), u * v], dim=1)
 
     def _texts(self, input_ids: Tensor, attention_mask: Tensor) -> Batch:
@@ -293,21 +279,16 @@ class PairModule(SequenceModule):
         middle = is_separator.long().argmax(1)
         second = middle + between
         end = first - before + attention_mask.sum(1) - after
-        places = (first, (middle - first).clamp(min=0)), (second, (end - second).clamp(min=0))
-        return {
-            f"{text}_{what}": tensor
-            for text, place in zip(_TEXTS, places)
-            for what, tensor in zip(_OF_TEXT, self._alone(input_ids, *place))
-        }
+        alone = self._alone("first", input_ids, first, middle - first)
+        return alone | self._alone("second", input_ids, second, end - second)
 
-    def _alone(
-        self, input_ids: Tensor, first: Tensor, length: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _alone(self, text: str, input_ids: Tensor, first: Tensor, length: Tensor) -> Batch:
         """Put the special tokens of one text around a part of each row.
 
         Returned are its pieces, their mask and their token types, each of shape (n_rows, width).
         """
         assert self._frames is not None
+        length = length.clamp(min=0)
         frame, width = self._frames.one, input_ids.shape[1]
         position = torch.arange(
             # An exported graph has no lengths that depend on its input.
@@ -324,22 +305,25 @@ class PairModule(SequenceModule):
             for i, token in enumerate(tokens):
                 pieces = torch.where(position == place + i, token, pieces)
         mask = (position < length[:, None] + frame.n_special).long()
-        return pieces, mask, torch.where(is_text, frame.text_types[0], 0)
+        types = torch.where(is_text, frame.text_types[0], 0)
+        return {f"{text}_ids": pieces, f"{text}_mask": mask, f"{text}_types": types}
 
-    def _mean_state(self, pieces: Tensor, mask: Tensor | None, types: Tensor) -> Tensor:
-        """Return the mean state of each row."""
-        return mean_state(self._read(self.transformer.base_model, pieces, mask, types), mask)
+    def _mean_state(self, prepared: Batch, text: str) -> Tensor:
+        """Return the mean state of one text of each row."""
+        encoder, mask = self.transformer.base_model, prepared.get(f"{text}_mask")
+        output = self._read(encoder, prepared[f"{text}_ids"], mask, prepared[f"{text}_types"])
+        return mean_state(output, mask)
 
 
-def mean_state(output: Any, mask: Tensor | None) -> Tensor:
-    """Return the mean of the states of each row, as long as the root of their number."""
-    states = output.last_hidden_state.float()
+def mean_state(output: Output, mask: Tensor | None) -> Tensor:
+    """Return the mean hidden state of each row, scaled to the norm sqrt(hidden_size)."""
+    states = output["last_hidden_state"].float()
     if mask is None:
-        mean: Tensor = states.mean(1)
+        mean = states.mean(1)
     else:
         mean = (states * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
-    normalized: Tensor = nn.functional.normalize(mean, dim=1) * mean.shape[1] ** 0.5
-    return normalized
+    scaled: Tensor = nn.functional.normalize(mean, dim=1) * mean.shape[1] ** 0.5
+    return scaled
 
 
 class SpanModule(TextModule):
@@ -347,9 +331,9 @@ class SpanModule(TextModule):
 
     auto_class = "AutoModelForQuestionAnswering"
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
-        start, end = output.start_logits[row, column], output.end_logits[row, column]
-        return torch.stack([start, end], dim=1)
+    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+        scores = [output[f"{side}_logits"][row, column] for side in ("start", "end")]
+        return torch.stack(scores, dim=1)
 
 
 class QueryModule(TextModule):
@@ -371,8 +355,8 @@ class QueryModule(TextModule):
         self.head = nn.Linear(self.transformer.config.hidden_size, n_outputs)
         self._load_saved_head(model)
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
-        logits: Tensor = self.head(self.dropout(output.last_hidden_state[row, column]))
+    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+        logits: Tensor = self.head(self.dropout(output["last_hidden_state"][row, column]))
         return logits
 
     @property

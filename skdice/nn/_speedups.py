@@ -17,7 +17,6 @@ from .._pretrained import quiet_transformers
 
 # The name under which transformers knows the attention of this module.
 _NAME = "skdice"
-_SETTER = "set_attn_implementation"
 # Of rows, the share from which on a matrix of its own for them saves nothing.
 _MOST_USED = 0.9
 
@@ -34,7 +33,7 @@ def own_attention(module: nn.Module) -> Iterator[None]:
     Models that do not leave attention to torch's fused kernel are left alone.
     """
     parts: Any = module.modules()
-    networks = [part for part in parts if hasattr(part, _SETTER)]
+    networks = [part for part in parts if hasattr(part, "set_attn_implementation")]
     networks = [network for network in networks if network.config._attn_implementation == "sdpa"]
     if not networks:
         yield
@@ -43,15 +42,17 @@ def own_attention(module: nn.Module) -> Iterator[None]:
 
     AttentionInterface.register(_NAME, _attend)
     AttentionMaskInterface.register(_NAME, _mask)
-    with quiet_transformers():
-        for network in networks:
-            network.set_attn_implementation(_NAME)
+
+    def attend_by(name: str) -> None:
+        with quiet_transformers():
+            for network in networks:
+                network.set_attn_implementation(name)
+
+    attend_by(_NAME)
     try:
         yield
     finally:
-        with quiet_transformers():
-            for network in networks:
-                network.set_attn_implementation("sdpa")
+        attend_by("sdpa")
 
 
 def _attend(*inputs: Any, dropout: float = 0.0, **options: Any) -> tuple[Any, None]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 
 from .._inputs import (
     check_rows,
@@ -20,6 +19,7 @@ from .._inputs import (
     is_table,
     list_items,
     list_rows,
+    text_cells,
 )
 from .._parameters import check_number
 from ..losses import Loss, SpanLoss, check_loss_classes, is_over_positions
@@ -135,12 +135,7 @@ class Answering(Task):
         """Return questions with their contexts as windows of pieces."""
         questions, contexts = [question for question, _ in rows], contexts_of(rows)
         encoded = encode_questions(
-            questions,
-            contexts,
-            reader.tokenizer,
-            reader.max_length,
-            self.stride,
-            answers=answers,
+            questions, contexts, reader.tokenizer, reader.max_length, self.stride, answers=answers
         )
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
@@ -253,8 +248,18 @@ def contexts_of(rows: Sequence[tuple[str, str]]) -> list[str]:
 
 def check_questions(X: Any) -> tuple[list[str], list[str]]:
     """Return the questions and the contexts of a table, dicts or pairs, none of them empty."""
-    if is_table(X):
-        rows = _table_rows(X)
+    columns = column_names(X)
+    if columns is not None:
+        for name in _FIELDS:
+            if columns.count(name) != 1:
+                what = f"{columns.count(name)} times" if name in columns else "not"
+                raise ValueError(
+                    f"A table X must have the columns 'question' and 'context'; {name!r} is {what} "
+                    f"among {columns}."
+                )
+        rows = list(zip(*(list_items(X[name]) or () for name in _FIELDS)))
+    elif is_table(X):
+        rows = text_cells(X, 2, "two columns, questions and contexts").tolist()
     else:
         rows = [_read_row(row, i) for i, row in enumerate(check_rows(X, "X", "questions"))]
     for i, row in enumerate(rows):
@@ -266,26 +271,6 @@ def check_questions(X: Any) -> tuple[list[str], list[str]]:
             if not text.strip():
                 raise ValueError(f"The {name} of row {i} of X is empty: {text!r}.")
     return [str(question) for question, _ in rows], [str(context) for _, context in rows]
-
-
-def _table_rows(X: Any) -> list[tuple[Any, Any]]:
-    columns = column_names(X)
-    if columns is not None:
-        for name in _FIELDS:
-            if columns.count(name) != 1:
-                what = f"{columns.count(name)} times" if name in columns else "not"
-                raise ValueError(
-                    f"A table X must have the columns 'question' and 'context'; {name!r} is {what} "
-                    f"among {columns}."
-                )
-        return list(zip(*(list_items(X[name]) or () for name in _FIELDS)))
-    if sparse.issparse(X):
-        raise TypeError(f"A table X must be of texts; got {describe(X)}, which holds numbers.")
-    if X.shape[1] != 2:
-        raise ValueError(
-            f"An array X must have two columns, questions and contexts; got {X.shape[1]}."
-        )
-    return [tuple(row) for row in np.asarray(X).tolist()]
 
 
 def _read_row(row: Any, i: int) -> tuple[Any, Any]:
@@ -348,14 +333,10 @@ def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswer
             f"{list_rows(list(dict.fromkeys(misaligned)))}.",
             stacklevel=4,
         )
-    for answered, what in (
-        (
-            [*repeated],
-            f"several places ({sum(repeated.values())} in all) in the context, "
-            "the first is learned",
-        ),
-        (inside_words, "inside of other words of the context only, and learned there"),
-    ):
+    n_places = sum(repeated.values())
+    several = f"several places ({n_places} in all) in the context, the first is learned"
+    inside = "inside of other words of the context only, and learned there"
+    for answered, what in (([*repeated], several), (inside_words, inside)):
         if answered:
             warnings.warn(
                 f"{count_of(len(answered), 'answer')} without an answer_start: {what}. An "

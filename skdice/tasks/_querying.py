@@ -72,23 +72,18 @@ _QUERIES = {
     "gene": "Which genes and proteins are mentioned?",
     "species": "Which species of animals, plants and microbes are mentioned?",
 }
-_NAMES = {
-    "per": "person",
-    "pers": "person",
-    "people": "person",
-    "loc": "location",
-    "place": "location",
-    "org": "organization",
-    "organisation": "organization",
-    "company": "organization",
-    "fac": "facility",
-    "veh": "vehicle",
-    "wea": "weapon",
-    "miscellaneous": "misc",
-    "drug": "chemical",
-    "protein": "gene",
-    "dna": "gene",
+_OTHER_NAMES = {
+    "person": ("per", "pers", "people"),
+    "location": ("loc", "place"),
+    "organization": ("org", "organisation", "company"),
+    "misc": ("miscellaneous",),
+    "facility": ("fac",),
+    "vehicle": ("veh",),
+    "weapon": ("wea",),
+    "chemical": ("drug",),
+    "gene": ("protein", "dna"),
 }
+_QUERIES |= {other: _QUERIES[name] for name, others in _OTHER_NAMES.items() for other in others}
 
 # The spans of each sentence, each behind the lowest of its three logits.
 Found: TypeAlias = list[list[tuple[float, Entity]]]
@@ -175,12 +170,7 @@ class Querying(WordTask):
             numbered = [[(start, end, number[label]) for start, end, label in row] for row in spans]
         queries = [self.queries[label] for label in self.labels]
         encoded = encode_queries(
-            sentences,
-            queries,
-            reader.tokenizer,
-            reader.max_length,
-            self.stride,
-            spans=numbered,
+            sentences, queries, reader.tokenizer, reader.max_length, self.stride, spans=numbered
         )
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
@@ -345,8 +335,7 @@ def _count(encoded: EncodedQueries, spans: list[list[tuple[int, int, str]]]) -> 
 
 def default_query(label: str) -> str:
     """Return the query of a label: that of a common type, or else the name of the label."""
-    name = label.lower()
-    return _QUERIES.get(_NAMES.get(name, name), label.replace("_", " "))
+    return _QUERIES.get(label.lower(), label.replace("_", " "))
 
 
 def choose_queries(labels: list[str], given: dict[str, str] | None) -> dict[str, str]:

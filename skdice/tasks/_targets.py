@@ -22,6 +22,7 @@ from .._inputs import (
     list_items,
     list_rows,
     list_spans,
+    object_array,
     table_cells,
 )
 from ..metrics import get_entities
@@ -80,9 +81,7 @@ def check_labels(y: Any, n_rows: int) -> np.ndarray:
                 f"Unknown label type: continuous."
             )
     if kinds and kinds[0] == "str":
-        array = np.empty(len(labels), dtype=object)  # A numpy str loses trailing NULs.
-        array[:] = [str(label) for label in labels]
-        return array
+        return object_array([str(label) for label in labels])  # A numpy str loses trailing NULs.
     return np.array(labels)
 
 
@@ -152,8 +151,7 @@ def _to_matrix(y: Any) -> np.ndarray:
         )
     matrix = np.empty((len(rows), len(rows[0] or ())), dtype=object)
     for i, row in enumerate(rows):
-        for j, value in enumerate(row or ()):
-            matrix[i, j] = value
+        matrix[i] = object_array(row or ())
     return matrix
 
 

@@ -103,14 +103,14 @@ class TagDecoder:
         best = best_sequences(logits, offsets, self.transitions)
         p = softmax(logits.astype(np.float64), axis=1)[np.arange(len(best)), best]
         tags = self.classes[best].tolist()
-        rows = [
-            [
+        rows = []
+        for first, last in pairwise(offsets):
+            found = [
                 Entity(start, end, label, float(p[first:last][start:end].mean()))
                 for start, end, label in find_entities(tags[first:last])
             ]
-            for first, last in pairwise(offsets)
-        ]
-        return [keep_above(row, self.lowest) for row in rows]
+            rows.append(keep_above(found, self.lowest))
+        return rows
 
     def biases(self, logits: np.ndarray) -> list[float]:
         """Return the biases to try, in the order of preference among equally good ones.
@@ -137,10 +137,7 @@ class TagDecoder:
 
 
 def find_spans(
-    encoded: EncodedQueries,
-    logits: np.ndarray,
-    labels: Sequence[str],
-    threshold: Threshold,
+    encoded: EncodedQueries, logits: np.ndarray, labels: Sequence[str], threshold: Threshold
 ) -> list[list[tuple[float, Entity]]]:
     """Return the spans of each sentence whose start, end and match exceed a threshold.
 

@@ -58,24 +58,6 @@ class EncodedDataset:
         """The weight of each text, float64; 1 where none is given."""
         return np.ones(self.n_texts) if self.weight is None else self.weight.astype(np.float64)
 
-    def take(self, texts: np.ndarray) -> "EncodedDataset":
-        first = np.searchsorted(self.text, np.arange(self.n_texts + 1))
-        start, stop = first[texts], first[texts + 1]
-        windows = ranges(start, stop)
-        item_start, item_stop = self.item_offsets[texts], self.item_offsets[texts + 1]
-        items = ranges(item_start, item_stop)
-        return EncodedDataset(
-            input_ids=self.input_ids.take(windows),
-            token_type_ids=self.token_type_ids.take(windows),
-            items=self.items.take(windows),
-            text=np.repeat(np.arange(len(texts)), stop - start),
-            item_offsets=offsets_from_lengths(item_stop - item_start),
-            target=None if self.target is None else self.target[items],
-            weight=None if self.weight is None else self.weight[texts],
-            matches=None if self.matches is None else self.matches.take(windows),
-            offset=None if self.offset is None else self.offset[items],
-        )
-
 
 def encode_words(
     sentences: Sequence[Sequence[str]],
@@ -99,9 +81,8 @@ def encode_words(
     first = pieces.offsets[:-1]  # Of each word, in the flat pieces.
     text_offsets = pieces.offsets[word_offsets]
     filled = np.flatnonzero(np.diff(text_offsets))
-    text, start, stop = cut_windows(
-        np.diff(text_offsets)[filled], max_length - tokenizer.frame.n_special, stride
-    )
+    n_pieces, capacity = np.diff(text_offsets)[filled], max_length - tokenizer.frame.n_special
+    text, start, stop = cut_windows(n_pieces, capacity, stride)
     text = filled[text]
     start, stop = start + text_offsets[text], stop + text_offsets[text]
     owner = central_window(first, text, start, stop)
@@ -109,13 +90,13 @@ def encode_words(
     n_items = np.bincount(owner, minlength=len(start))
     scored = n_items > 0
     start, stop = start[scored], stop[scored]
-    windows = Ragged(pieces.values[ranges(start, stop)], offsets_from_lengths(stop - start))
+    windows = Ragged.cut(pieces.values, start, stop)
     input_ids, token_type_ids = tokenizer.frame.put_around(windows)
     if with_shapes:
         is_told = np.array([has_capital(sentence) for sentence in sentences], dtype=np.int32)
         of_words = word_shapes(words) * np.repeat(is_told, np.diff(word_offsets))
         of_pieces = np.repeat(of_words, pieces.lengths)
-        shapes = Ragged(of_pieces[ranges(start, stop)], windows.offsets)
+        shapes = Ragged.cut(of_pieces, start, stop)
         zeros = tuple((0,) * len(group) for group in tokenizer.frame.special)
         token_type_ids = replace(tokenizer.frame, special=zeros).put_around(shapes)[0]
     return EncodedDataset(

@@ -61,22 +61,16 @@ def encode_queries(
     n_pieces = np.diff(text_offsets)
 
     asked = tokenizer.encode_texts(queries)
+    n_special = tokenizer.pair_frame.n_special
     room, shared = room_beside(
-        asked.lengths,
-        tokenizer.pair_frame.n_special,
-        max_length,
-        stride,
-        np.inf,
-        lambda i: f"The query {queries[i]!r}",
+        asked.lengths, n_special, max_length, stride, np.inf, lambda i: f"The query {queries[i]!r}"
     )
     row_sentence = np.repeat(np.flatnonzero(n_pieces), len(queries))
     row_query = np.tile(np.arange(len(queries)), len(row_sentence) // max(1, len(queries)))
     row, start, stop = cut_windows(n_pieces[row_sentence], room[row_query], shared[row_query])
     sentence, query = row_sentence[row], row_query[row]
     flat_start, flat_stop = text_offsets[sentence] + start, text_offsets[sentence] + stop
-    windows = Ragged(
-        pieces.values[ranges(flat_start, flat_stop)], offsets_from_lengths(stop - start)
-    )
+    windows = Ragged.cut(pieces.values, flat_start, flat_stop)
     input_ids, token_type_ids, before = tokenizer.put_beside(asked.take(query), windows)
 
     first_word, last_word = np.searchsorted(first, flat_start), np.searchsorted(first, flat_stop)

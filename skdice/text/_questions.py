@@ -73,13 +73,9 @@ def encode_questions(
     can_end = _is_new(-end[::-1], is_filled[::-1], len(end) - pieces.offsets[::-1])[::-1]
 
     n_pieces = pieces.lengths[which]
+    n_special = tokenizer.pair_frame.n_special
     room, shared = room_beside(
-        asked.lengths,
-        tokenizer.pair_frame.n_special,
-        max_length,
-        stride,
-        n_pieces,
-        lambda i: f"The question of row {i}",
+        asked.lengths, n_special, max_length, stride, n_pieces, lambda i: f"The question of row {i}"
     )
     row, window_start, window_stop = cut_windows(n_pieces, room, shared)
     length = window_stop - window_start

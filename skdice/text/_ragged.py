@@ -24,14 +24,17 @@ class Ragged:
     def lengths(self) -> np.ndarray:
         return np.diff(self.offsets)
 
+    @classmethod
+    def cut(cls, values: np.ndarray, start: np.ndarray, stop: np.ndarray) -> "Ragged":
+        """Return the rows ``values[start[0]:stop[0]], values[start[1]:stop[1]], ...``."""
+        return cls(values[ranges(start, stop)], offsets_from_lengths(stop - start))
+
     def take(self, rows: np.ndarray) -> "Ragged":
-        start, stop = self.offsets[rows], self.offsets[rows + 1]
-        return Ragged(self.values[ranges(start, stop)], offsets_from_lengths(stop - start))
+        return Ragged.cut(self.values, self.offsets[rows], self.offsets[rows + 1])
 
     def heads(self, lengths: np.ndarray) -> "Ragged":
         """Return the first values of each row, as many as ``lengths`` says."""
-        start = self.offsets[:-1]
-        return Ragged(self.values[ranges(start, start + lengths)], offsets_from_lengths(lengths))
+        return Ragged.cut(self.values, self.offsets[:-1], self.offsets[:-1] + lengths)
 
 
 def ranges(start: np.ndarray, stop: np.ndarray) -> np.ndarray:

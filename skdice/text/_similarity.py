@@ -12,10 +12,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 _CHARACTER = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _TERMS: dict[str, dict[str, Any]] = {
     "characters": {"analyzer": "char_wb", "ngram_range": (2, 4)},
-    "words": {
-        "token_pattern": rf"[{_CHARACTER}]|[^\W{_CHARACTER}]+",
-        "ngram_range": (1, 2),
-    },
+    "words": {"token_pattern": rf"[{_CHARACTER}]|[^\W{_CHARACTER}]+", "ngram_range": (1, 2)},
     "numbers": {"token_pattern": r"\d+(?:[.,]\d+)*"},
 }
 # Terms are told apart by their hash, so that no vocabulary is saved.
@@ -71,11 +68,8 @@ class Similarities(NamedTuple):
         frequencies = {}
         for kind in _TERMS:
             buckets, counts = np.unique(_count(kind, texts).indices, return_counts=True)
-            is_kept = counts > 1
-            frequencies[kind] = (
-                buckets[is_kept].astype(np.int32),
-                counts[is_kept].astype(np.int32),
-            )
+            kept = np.stack([buckets, counts])[:, counts > 1].astype(np.int32)
+            frequencies[kind] = kept[0], kept[1]
         slope = np.zeros((len(SIMILARITIES), n_classes))
         return cls(len(texts), frequencies, slope, np.zeros(n_classes))
 

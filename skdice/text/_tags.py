@@ -82,13 +82,10 @@ def allowed_transitions(classes: Sequence[str], scheme: str) -> tuple[np.ndarray
     The first and the last array have the shape (n_classes,), the other one (n_classes, n_classes):
     ``follow[a, b]`` says that class b may come right after class a.
     """
-    parsed = [parse_tag(tag) for tag in classes]
     # The end of a sentence allows what a following O allows, the start what a preceding one does.
-    border = ("O", "")
+    parsed = [parse_tag(tag) for tag in (*classes, "O")]
     follow = np.array([[_may_follow(a, b, scheme) for b in parsed] for a in parsed])
-    start = np.array([_may_follow(border, tag, scheme) for tag in parsed])
-    end = np.array([_may_follow(tag, border, scheme) for tag in parsed])
-    return start, follow, end
+    return follow[-1, :-1], follow[:-1, :-1], follow[:-1, -1]
 
 
 def best_sequences(

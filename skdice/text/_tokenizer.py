@@ -1,6 +1,7 @@
 """A model's tokenizer, reduced to what the estimators need: pieces and special tokens."""
 
 import copy
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from ._ragged import Ragged, offsets_from_lengths
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
     from transformers import PreTrainedTokenizerFast
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -96,10 +99,8 @@ class WordTokenizer:
     def encode_texts(self, texts: Sequence[str], of_empty: Sequence[int] = ()) -> Ragged:
         """Return the piece ids of each text, those ``of_empty`` for one without pieces."""
         order, distinct = pd.factorize(np.array(texts, dtype=object))
-        encodings = self._backend.encode_batch(
-            [_without_surrogates(text) for text in distinct], add_special_tokens=False
-        )
-        return self._pieces([encoding.ids or of_empty for encoding in encodings]).take(order)
+        ids = [encoding.ids or of_empty for encoding in self._encode_all(distinct.tolist())]
+        return self._pieces(ids).take(order)
 
     def encode_with_offsets(self, texts: Sequence[str]) -> tuple[Ragged, np.ndarray, np.ndarray]:
         """Return the piece ids of each text, and the first character of each piece and its end.
@@ -108,9 +109,7 @@ class WordTokenizer:
         end[j]]`` neither starts nor ends with it; it is empty, or ``start[i] >= end[j]``, if there
         is nothing but white space between. Combining marks belong to the letter before them.
         """
-        encodings = self._backend.encode_batch(
-            [_without_surrogates(text) for text in texts], add_special_tokens=False
-        )
+        encodings = self._encode_all(texts)
         pieces = self._pieces([encoding.ids for encoding in encodings])
         # Unigram models put it before a text too, where it gets the place of the first letter.
         blank = self._backend.token_to_id("▁")
@@ -137,6 +136,11 @@ class WordTokenizer:
         n_before += asked.lengths + len(frame.special[1])
         return *frame.put_around(asked, windows), n_before
 
+    def _encode_all(self, texts: Sequence[str]) -> "list[Encoding]":
+        # Lone surrogates have no UTF-8.
+        whole = [t if t.isascii() else _SURROGATE.sub("\ufffd", t) for t in texts]
+        return self._backend.encode_batch(whole, add_special_tokens=False)
+
     def _pieces(self, rows: list[Sequence[int]]) -> Ragged:
         offsets = offsets_from_lengths([len(row) for row in rows])
         ids = np.fromiter((piece for row in rows for piece in row), np.int32, count=offsets[-1])
@@ -146,21 +150,21 @@ class WordTokenizer:
 
     def _find_frame(self, probe: "Encoding") -> Frame:
         """Find the special tokens around and between the texts of an encoded probe."""
-        special: list[list[tuple[int, int]]] = [[]]
+        special: list[list[int]] = [[]]
+        special_types: list[list[int]] = [[]]
         text_types: list[int] = []
         text = None
         for token, token_type, sequence in zip(probe.ids, probe.type_ids, probe.sequence_ids):
             if sequence is None:
-                special[-1].append((token, token_type))
+                special[-1].append(token)
+                special_types[-1].append(token_type)
             elif sequence != text:
                 text = sequence
                 text_types.append(token_type)
                 special.append([])
-        return Frame(
-            tuple(tuple(token for token, _ in group) for group in special),
-            tuple(tuple(token_type for _, token_type in group) for group in special),
-            tuple(text_types),
-        )
+                special_types.append([])
+        groups = tuple(map(tuple, special)), tuple(map(tuple, special_types))
+        return Frame(*groups, tuple(text_types))
 
 
 def _without_spaces(text: str, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -183,15 +187,6 @@ def _next_place(is_passed: np.ndarray) -> np.ndarray:
     place = np.arange(len(is_passed) + 1)
     place[:-1][is_passed] = len(is_passed)
     return np.minimum.accumulate(place[::-1])[::-1]
-
-
-def _without_surrogates(word: str) -> str:
-    """Replace lone surrogates, which have no UTF-8, by the replacement character."""
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in word)
-    return word
 
 
 def _load_tokenizer(model: str) -> "PreTrainedTokenizerFast":

@@ -8,7 +8,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from skdice.losses import DiceLoss, _combined
-from skdice.losses._combined import MatchCandidates, QueryLoss, QueryTarget
+from skdice.losses._combined import MatchCandidates, QueryLoss, WindowTarget
 
 from ..nn.toy import ToyModule, forward_of
 from .catalogue import IGNORED, value_and_gradient
@@ -139,7 +139,7 @@ def peak_memory(loss, n_windows, n_words, size=64):
     place = torch.arange(n_words).repeat(n_windows)
     match = torch.zeros(n_windows, n_words, n_words, dtype=torch.bool)
     match[row[::20], place[::20], place[::20]] = True
-    target = QueryTarget(border, row, place, match)
+    target = WindowTarget(border, row, place, match)
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         loss(logits, target).backward()
     events = [e for e in profiler.profiler.kineto_results.events() if e.name() == "[memory]"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from skdice.losses._combined import QueryTarget, SpanTarget
+from skdice.losses._combined import WindowTarget
 from skdice.nn._accumulation import accumulate_gradient
 from skdice.text import Ragged, offsets_from_lengths
 
@@ -35,7 +35,7 @@ def span_windows(lengths=LENGTHS, seed=0, ignored=(), dtype=torch.float64):
         border[first + start, 0] = border[first + end, 1] = 1
     border[np.isin(row, ignored)] = IGNORED
     logits = 2 * rng.standard_normal((len(row), 2))
-    target = SpanTarget(*map(torch.from_numpy, (border, row)))
+    target = WindowTarget(*map(torch.from_numpy, (border, row)))
     return torch.from_numpy(logits).to(dtype), target
 
 
@@ -53,7 +53,7 @@ def query_windows(lengths=LENGTHS, seed=0, n_spans=2, dtype=torch.float64):
             match[i, start, end] = True
     logits = 2 * rng.standard_normal((len(row), 2 + 2 * SIZE))
     place = np.arange(len(row)) - first[row]
-    target = QueryTarget(*map(torch.from_numpy, (border, row, place, match)))
+    target = WindowTarget(*map(torch.from_numpy, (border, row, place, match)))
     return torch.from_numpy(logits).to(dtype), target
 
 
@@ -65,7 +65,7 @@ def take(logits, target, windows):
     lengths = torch.tensor([len(part) for part in of_window], dtype=torch.int64)
     row = torch.arange(len(windows)).repeat_interleave(lengths)
     taken = target._replace(border=target.border[items], row=row)
-    if isinstance(target, QueryTarget):
+    if target.match is not None:
         taken = taken._replace(place=target.place[items], match=target.match[windows])
     return logits[items], taken, items
 
@@ -75,7 +75,7 @@ def make_step(make_windows, n_batches, weighted=False):
     dataset = make_dataset([3, 6, 9, 4, 2, 7], [1, 3, 2, 1, 1, 2], weighted=weighted)
     target = make_windows(dataset.items.lengths.tolist())[1]
     dataset = replace(dataset, target=target.border.numpy())
-    if isinstance(target, QueryTarget):
+    if target.match is not None:
         spans = [np.argwhere(match) for match in target.match.numpy()]
         offsets = offsets_from_lengths([len(of_window) for of_window in spans])
         dataset = replace(dataset, matches=Ragged(np.concatenate(spans), offsets))

@@ -1,7 +1,5 @@
 """The encoded data set: words and their shapes in windows, and rows of one or two texts."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -112,28 +110,6 @@ def test_cut_rows(bert):
     assert words[1] == ["[CLS]", "the", "saw", "in", "[SEP]", "by", "[SEP]"]
     assert words[2] == ["[CLS]", "in", "the", "[SEP]", "by", "the", "[SEP]"]
     assert dataset.token_type_ids[2].tolist() == [0, 0, 0, 0, 1, 1, 1]
-
-
-@pytest.mark.parametrize("rows", [[3, 0], [], [1, 1, 2]])
-def test_taken_texts_are_those_encoded_alone(bert, rows):
-    sentences = [["john"] * 30, [], ["the", "saw"], ["was"] * 9]
-    target = np.arange(41) % 3
-    parts = np.split(target, [30, 30, 32])
-    weight = np.arange(4, dtype=np.float32)
-    whole = encode_words(sentences, bert, 12, 4)
-    whole = replace(whole, target=target, weight=weight)
-    alone = replace(
-        encode_words([sentences[i] for i in rows], bert, 12, 4),
-        target=np.concatenate([parts[i] for i in rows] or [target[:0]]),
-        weight=weight[rows],
-    )
-    taken = whole.take(np.array(rows, dtype=np.int64))
-    assert taken.item_offsets[-1] == alone.item_offsets[-1]
-    for name in ("input_ids", "token_type_ids", "items"):
-        np.testing.assert_array_equal(getattr(taken, name).values, getattr(alone, name).values)
-        np.testing.assert_array_equal(getattr(taken, name).offsets, getattr(alone, name).offsets)
-    for name in ("text", "item_offsets", "target", "weight"):
-        np.testing.assert_array_equal(getattr(taken, name), getattr(alone, name))
 
 
 EXAMPLES = {
