@@ -19,10 +19,9 @@ from ..fitting import (
     logits_of,
     out_of_fold_scores,
     settings_of,
-    shared_seed,
 )
 from ..losses import Loss
-from ..nn import RUNTIMES, TextNet, check_callbacks
+from ..nn import RUNTIMES, TextNet, check_callbacks, shared_seed
 from ..tasks import Logits, Rows, Task, TeachableTask, TeacherLabels, read_fit_rows
 from ..text import WordTokenizer
 from ._saving import SavedEstimator
@@ -309,7 +308,8 @@ class Internals(Generic[T]):
             groups = check_rows(groups, "groups", "group names")
         rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read)))
         settings = settings_of(estimator)
-        return out_of_fold_scores(fit, task, settings, rows, seed=shared_seed(settings), **how)
+        seed = shared_seed(settings.random_state, settings.device)
+        return out_of_fold_scores(fit, task, settings, rows, seed=seed, **how)
 
     def with_task(self, task: T) -> TextEstimator[T]:
         """Return a copy of the estimator, which shares the network, with another decision."""

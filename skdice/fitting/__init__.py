@@ -1,6 +1,6 @@
 """Fits as functions, and the rules of "auto"; private to the library."""
 
-from ._fit import fit, shared_seed
+from ._fit import fit
 from ._fitted import Fitted
 from ._folds import in_columns, out_of_fold_scores
 from ._network import logits_of, make_net
