@@ -243,13 +243,15 @@ def table(runs: pd.DataFrame, task: str) -> str:
     for name, contender in CONTENDERS.items():
         cells = []
         for corpus in columns:
-            ours, theirs = of[corpus, OURS], of.get((corpus, name))
-            draws = ours.index[:0] if theirs is None else ours.index.intersection(theirs.index)
-            if theirs is None or draws.empty:
+            ours = of[corpus, OURS]
+            theirs = of.get((corpus, name), ours.iloc[:0])
+            draws = ours.index.intersection(theirs.index)
+            if draws.empty:
                 cells.append("")
                 continue
             score, seconds = theirs.loc[draws].mean()
-            shown = f"{score:.1f}" if name == OURS else f"{score - ours.loc[draws].score.mean():+.1f}"
+            apart = score - ours.loc[draws, "score"].mean()
+            shown = f"{score:.1f}" if name == OURS else f"{apart:+.1f}"
             cells.append(f"{shown}, n = {len(draws)}, {seconds:.{int(seconds < 10)}f} s")
         if any(cells):
             lines.append([contender.library, contender.settings, str(count_lines(name)), *cells])
