@@ -23,12 +23,11 @@ from ..nn import (
     Begun,
     Encoder,
     PairModule,
-    autocast,
     current_ranks,
     denormals_flushed,
+    features_of,
     generator_states,
     seeded,
-    to_device,
 )
 from ..tasks import Classifying, Rows, Task, TaskName
 from ..text import Similarities, TextReader
@@ -218,7 +217,7 @@ def _on_encoder(
     used = np.sort(np.concatenate(by_class))
     if not min(map(len, by_class)):
         return None
-    states = _features(begun.module, batcher, used, settings)
+    states = features_of(begun.module, batcher, used, settings.precision, settings.device)
     if not np.isfinite(states).all():
         return None
     known, weights = target[used], weight[used]
@@ -310,16 +309,3 @@ def _likelihood(logits: np.ndarray, target: np.ndarray, weight: np.ndarray) -> f
     """Return the log-likelihood of the labels."""
     rows = np.arange(len(target))
     return float(weight @ log_softmax(logits, axis=1)[rows, target])
-
-
-def _features(module: Any, batcher: Batcher, rows: np.ndarray, settings: Settings) -> np.ndarray:
-    """Return what a head would read of some rows, before anything is learned."""
-    module.eval()
-    found: list[Any] = [None] * len(rows)
-    place = {row: i for i, row in enumerate(rows.tolist())}
-    with torch.inference_mode(), autocast(settings.precision, settings.device):
-        for windows, batch in batcher.by_length(rows):
-            features = module.features(to_device(module.prepare(batch), settings.device))
-            for window, row in zip(windows.tolist(), features.float().cpu().numpy()):
-                found[place[window]] = row
-    return np.stack(found)

@@ -65,12 +65,10 @@ class Settings:
         longer texts.
     loss
         "auto", "cv", ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a
-        preset (``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" follows our
-        measurements. In a token tagger it is "dice" if entities are so rare that epochs are sampled
-        (``negative_ratio``), or if the training data has at most 1,200 of them; in a query tagger
-        it is "dice"; otherwise it is "ce". "cv" takes cross-entropy or dice, whichever has the
-        better mean score in five folds of the rows: ten more models are fitted. ``loss_`` is the
-        loss that was used, ``choices_`` says why.
+        preset (``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" is "dice" for taggers
+        of few entities (``choices_`` has the limit) and for query taggers, otherwise "ce". "cv"
+        takes "ce" or "dice", whichever has the better mean score in five folds of the rows: ten
+        more models are fitted. ``loss_`` is the loss that was used.
     class_weight
         Weight of each gold class, from the counts of the training data (words of a tagger, rows of
         a classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``. Labels of
@@ -81,13 +79,11 @@ class Settings:
         guide's page "Which settings?"). ``max_epochs_`` is the number used.
     negative_ratio
         How many texts without a positive an epoch has for each text with one; they are drawn at
-        random in every epoch. A positive is a word inside an entity, a row of the smaller class (of
-        several, each has at most so many times the rows of all smaller ones), a question with an
-        answer, a sentence and query with a match. Set losses weight sampled texts up to represent
-        those left out. Other losses correct for the changed shares of the classes, so that
-        probabilities are those of all rows. None takes all texts. "auto" takes all, too, or two if
-        more than four times as many are without a positive; in a query tagger it takes one
-        (``negative_ratio_``).
+        random in every epoch, and the loss corrects for it. A positive is a word inside an entity,
+        a row of the smaller class (of several, each has at most so many times the rows of all
+        smaller ones), a question with an answer, a sentence and query with a match. None takes all
+        texts. "auto" takes all, too, or two if more than four times as many are without a positive;
+        in a query tagger it takes one (``negative_ratio_``).
     batch_size
         Texts per batch and process; a text that is read in n windows counts as n texts. It also
         affects set losses: their smoothing ``gamma`` is on the scale of one optimiser step.
@@ -105,8 +101,7 @@ class Settings:
         bar; if stderr is no terminal, a fit writes a line an epoch.
     n_members
         Size of an ensemble: networks that are trained from different seeds, whose logits are
-        averaged. With few rows it is better than most single networks. Everything takes
-        ``n_members`` times as long.
+        averaged. Everything takes ``n_members`` times as long.
     peft_config
         Adapters to train in place of the encoder, which is frozen: a configuration of ``peft`` (the
         extra ``peft``), such as ``LoraConfig(r=8)``, whose adapters lie inside the layers. The head
@@ -151,34 +146,30 @@ class Settings:
     callbacks
         Callbacks of skorch (``skorch.callbacks.Callback``), called at every step and epoch:
         objects, or tuples (name, object). One that raises KeyboardInterrupt, as ``EarlyStopping``
-        does, ends the fit after this step or, if several processes train together, after this
-        epoch. Those that need arrays or set the learning rate are refused. A clone gets copies: in
-        cross-validation, what they collect is in ``net_.callbacks_`` of the fitted estimators. A
-        checkpoint, a study or a cache serves only fits with callbacks of the same classes and
-        attributes, except for attributes that end in ``_``. Loggers and progress bars of skorch are
-        not compared, nor classes with ``only_watches = True``.
+        does, ends the fit. Those that need arrays or set the learning rate are refused. A clone
+        gets copies: what they collect is in ``net_.callbacks_``. A checkpoint, a study or a cache
+        serves only fits with callbacks of the same classes and attributes (the guide's page
+        "Callbacks").
     precision
         "auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that has
-        instructions for bf16 (AMX or AVX-512), otherwise in fp32; it predicts in fp32. ``choices_``
-        says what was used. Any other value is used for training and predictions. "bf16" then
-        predicts faster where "auto" trains in it, but the scores of a text depend slightly on the
-        other texts in its batch.
+        instructions for bf16 (AMX or AVX-512), otherwise in fp32; it predicts in fp32. Any other
+        value is used for training and predictions: "bf16" predicts faster, but the scores of a text
+        then depend slightly on the other texts in its batch.
     device
         A torch device; "auto" is a GPU if there is one.
     runtime
         What computes predictions; it can be set on a fitted estimator, too. "onnx" and "onnx-int8"
-        use ONNX Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` and
-        ``precision`` are. The first prediction exports the network, which takes some seconds;
-        models that torch cannot export (XLNet) are a ValueError. "onnx" gives the scores of "torch"
-        within 1e-4. "onnx-int8" is faster; its scores are less exact, and depend slightly on the
-        other texts in the batch. ``fit``, with its validation and tuning, always uses torch.
+        use ONNX Runtime (the extra ``onnx``) on the CPU, in fp32 or int8. The first prediction
+        exports the network, which takes some seconds; models that torch cannot export (XLNet) are a
+        ValueError. "onnx" gives the scores of "torch" within 1e-4. "onnx-int8" is faster; its
+        scores are less exact, and depend slightly on the other texts in the batch. ``fit`` always
+        uses torch.
     checkpoint_dir
         Directory in which the state of a fit is saved after every epoch. After a crash the same
-        call (same data, parameters, files of the base model and int ``random_state``) resumes after
-        the last finished epoch and ends with the weights of an uninterrupted fit; a finished fit is
-        not run again. Each fit has its own subdirectory, whose weights stay; delete it when you are
-        done. Callbacks are only called for the epochs that are left. Several processes, always as
-        many, all have to see the directory.
+        call (same data, parameters, base model and int ``random_state``) resumes after the last
+        finished epoch and ends with the weights of an uninterrupted fit; a finished fit is not run
+        again. Each fit has its own subdirectory; delete it when you are done. Callbacks are only
+        called for the epochs that are left. All processes of a job have to see the directory.
     """
 
     # The order is that of the documentation, which has the rare ones in a section of their own:

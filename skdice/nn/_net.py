@@ -67,6 +67,21 @@ class Begun(NamedTuple):
     generators: list[Tensor]
 
 
+def features_of(
+    module: Any, batcher: Batcher, rows: np.ndarray, precision: str, device: str
+) -> np.ndarray:
+    """Return what the head of a module would read of some rows, before anything is learned."""
+    module.eval()
+    found: list[Any] = [None] * len(rows)
+    place = {row: i for i, row in enumerate(rows.tolist())}
+    with torch.inference_mode(), autocast(precision, device):
+        for windows, batch in batcher.by_length(rows):
+            features = module.features(to_device(module.prepare(batch), device))
+            for window, row in zip(windows.tolist(), features.float().cpu().numpy()):
+                found[place[window]] = row
+    return np.stack(found)
+
+
 class TextNet(NeuralNet):
     """A skorch net of a transformer.
 
