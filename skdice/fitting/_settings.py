@@ -6,9 +6,7 @@ from dataclasses import KW_ONLY, dataclass, fields
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from sklearn.base import clone
 
-from .._inputs import list_some
 from .._parameters import (
     Parameter,
     RandomState,
@@ -20,7 +18,7 @@ from .._parameters import (
     number,
     option,
 )
-from ..losses import LOSS_NAMES, LOSS_PARAMETERS, Loss, LossName, check_named, loss_parameters
+from ..losses import LOSS_PARAMETERS, Loss, LossName, check_loss
 from ..nn import Precision, Runtime, check_peft_config, digests_of_trainers, resolve_device
 
 
@@ -261,30 +259,8 @@ class Settings:
                 f"n_frozen_layers must be None with peft_config, which freezes the whole encoder. "
                 f"Got {self.n_frozen_layers!r}."
             )
-        loss, given = self.loss, loss_values(self)
-        if isinstance(loss, Loss):
-            _check_loss_object(self, loss, [*given])
-            return
-        usable = loss_parameters(loss)
-        for name, value in given.items():
-            if name not in usable:
-                takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
-                first = ""
-                if loss in ("auto", "cv"):
-                    first = f"Set loss={takers[0]!r}, or another one that has {name}. "
-                raise ValueError(
-                    f"{first}{name}={value!r} cannot be used with loss={loss!r}; it is a parameter "
-                    f"of {list_some(takers)}. To search over several losses, give each its own "
-                    f"grid: [{{'loss': [{loss!r}]}}, {{'loss': [{takers[0]!r}], {name!r}: "
-                    f"[{value!r}]}}]."
-                )
-        for name, value in given.items():
-            check_named(loss, type(self).__name__, name, value)
-        if self.K is not None and self.class_weight not in (None, "log"):
-            raise ValueError(
-                f"K={self.K!r} means class_weight='log'; got "
-                f"class_weight={self.class_weight!r}. Drop one."
-            )
+        owner, given = type(self).__name__, loss_values(self)
+        check_loss(self.loss, given, owner, class_weight=self.class_weight, K=self.K)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -312,33 +288,3 @@ def loss_values(settings: Settings) -> dict[str, Any]:
     """Return the parameters of a loss by name that are not None."""
     values = {name: getattr(settings, name) for name in LOSS_PARAMETERS}
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _check_loss_object(settings: Settings, loss: Loss, given: list[str]) -> None:
-    if settings.K is not None:
-        given = [*given, "K"]
-    if given:
-        raise ValueError(
-            f"{given[0]!r} must be None with a loss object, got {getattr(settings, given[0])!r}: "
-            f"set it on the object, for instance loss={type(loss).__name__}(...), or with "
-            f"set_params(loss__...=...)."
-        )
-    if loss.reduction != "mean":
-        raise ValueError(
-            f"A loss to train with must have reduction='mean', got {loss.reduction!r}."
-        )
-    owner, ignored = type(loss).__name__, loss.ignore_index
-    check_number(owner, "ignore_index", ignored, integer=True)
-    if ignored >= 0:
-        raise ValueError(
-            f"A loss to train with must have a negative ignore_index, for classes are numbered 0, "
-            f"1, ...; got ignore_index={ignored!r}. Leave it at -100: {owner}()."
-        )
-    if settings.class_weight is not None and loss.class_weight is not None:
-        raise ValueError(
-            "class_weight is given on the estimator and on the loss object; set one of them to "
-            "None."
-        )
-    if settings.class_weight is not None:
-        loss = clone(loss).set_params(class_weight=1.0)
-    loss.check_parameters()

@@ -21,8 +21,8 @@ from ._named import (
     LOSS_NAMES,
     LOSS_PARAMETERS,
     LossName,
+    check_loss,
     check_loss_classes,
-    check_named,
     loss_parameters,
     make_loss,
 )
