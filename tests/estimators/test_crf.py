@@ -9,8 +9,8 @@ import pytest
 from sklearn.base import clone
 
 from skdice import DiceTokenTagger
-from skdice.nn._chain import TagChain
-from skdice.text._tags import allowed_transitions
+from skdice.nn import TagChain
+from skdice.text import allowed_transitions
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 X = [["in", "new", "york"], ["york"], ["new", "in", "york", "new"]] * 8

@@ -21,9 +21,8 @@ from skdice import (
     DiceTokenTagger,
 )
 from skdice._pretrained import loading
-from skdice.nn import Batcher, describe_encoder
+from skdice.nn import Batcher, TokenModule, describe_encoder
 from skdice.nn._loading import find_layers
-from skdice.nn._modules import TokenModule
 
 from ..corpora import easy_corpus
 from ..spies import encoded_rows

@@ -9,7 +9,7 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from skdice.losses._combined import match_scores
+from skdice.losses import match_scores
 
 from ..io.conftest import CASES, make, scores
 from ..spies import Spy, encoded_rows, stop

@@ -11,7 +11,7 @@ import torch
 from skdice import DiceQueryTagger
 from skdice.metrics import entity_f1_score, get_entities
 from skdice.tasks import default_query
-from skdice.text._decoding import Entity
+from skdice.text import Entity
 
 from ..corpora import FILLERS, NAMES, easy_corpus
 

@@ -10,17 +10,20 @@ from skdice.nn._accumulation import accumulate_gradient
 from skdice.text import Ragged, offsets_from_lengths
 
 from ..nn.toy import forward_of, make_batcher, make_dataset
-from .catalogue import CASES, IGNORED
+from .catalogue import EVERY, IGNORED
 
-# Means, and one set loss in all its forms. Cross-entropy over positions has no class weights, and
-# without smoothing there is no gradient where nothing is positive.
-LOSSES = {
-    case.id.removesuffix("-flat"): case.loss
-    for case in CASES
-    if case.kind == "flat"
-    and case.id.split("-")[0] in ("ce", "wce", "focal", "dsc")
-    and case.id not in ("ce-class_weight-flat", "dsc-no-smoothing-flat")
-}
+# Cross-entropy over positions has no class weights, and without smoothing there is no gradient
+# where nothing is positive.
+NAMES = [
+    "ce",
+    "focal-class_weight",
+    "dsc-small-alpha",
+    "dsc-batch-micro-square-all",
+    "dsc-batch-micro-square-ohem",
+    "dsc-batch-micro-linear-plain",
+    "dsc-example-micro-square-all",
+]
+LOSSES = {name: EVERY[f"{name}-flat"].loss for name in NAMES}
 SIZE = 3
 LENGTHS = [3, 1, 7, 2, 5]
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from sklearn.base import clone
 
-from skdice.io._checkpoint import DirectoryCheckpoint
+from skdice.io import DirectoryCheckpoint
 from skdice.tasks import split_rows
 
 from .rank_cases import EXACT, OHEM, At, die, query_tagger, resumable, run_exact, tagger, weights_of

@@ -7,7 +7,7 @@ import torch
 from transformers import AutoConfig
 
 from skdice import DiceTokenTagger
-from skdice.nn._modules import TokenModule
+from skdice.nn import TokenModule
 from skdice.nn._speedups import own_attention
 
 from ..corpora import easy_corpus

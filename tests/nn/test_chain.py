@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from skdice.nn import _chain
-from skdice.nn._chain import TagChain
-from skdice.text._tags import allowed_transitions
+from skdice.nn import TagChain, _chain
+from skdice.text import allowed_transitions
 
 CLASSES = ["B-X", "B-Y", "I-X", "I-Y", "O"]
 LENGTHS = [4, 0, 2, 1, 3]

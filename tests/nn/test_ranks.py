@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.nn._batching import StepSampler
-from skdice.nn._runtime import ALONE, Ranks, current_ranks, is_first_process
+from skdice.nn import Ranks, StepSampler, current_ranks, is_first_process
+from skdice.nn._runtime import ALONE
 
 from .toy import make_batcher, make_dataset
 
