@@ -6,10 +6,9 @@ import numpy as np
 import torch
 
 from skdice.losses._combined import QueryTarget, SpanTarget
-from skdice.nn._accumulation import accumulate_gradient
 from skdice.text import Ragged, offsets_from_lengths
 
-from ..nn.toy import forward_of, make_batcher, make_dataset
+from ..nn.toy import accumulated, forward_of, make_batcher, make_dataset
 from .catalogue import EVERY, IGNORED
 
 # Cross-entropy over positions has no class weights, and without smoothing there is no gradient
@@ -89,7 +88,7 @@ def make_step(make_windows, n_batches, weighted=False):
 def run_step(module, loss, batches):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
-        value = accumulate_gradient(loss, batches, forward_of(module))
+        value = accumulated(loss, batches, forward_of(module))
     gradients = [parameter.grad for parameter in module.parameters()]
     module.zero_grad(set_to_none=True)
     return value, gradients
