@@ -1,7 +1,18 @@
 """Taggers that score the tags of a sentence together."""
 
+import pickle
+from dataclasses import replace
+from itertools import chain
+
 import numpy as np
 import pytest
+from sklearn.base import clone
+
+from skdice import DiceTokenTagger
+from skdice.nn import TagChain
+from skdice.text import allowed_transitions
+
+from ..spies import internals
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 X = [["in", "new", "york"], ["york"], ["new", "in", "york", "new"]] * 8

@@ -1,5 +1,15 @@
 """Processes and threads that save and load the same directory at the same time."""
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+
+from skdice._files import replacing
+from skdice.estimators import _saving, load_pretrained
+
+from ..spies import internals
+
 FILES = ("classes", "weights", "words")
 
 
