@@ -326,6 +326,7 @@ def test_examples_run(folder, run, tiny_bert):
         assert (status, out != "") == (0, True), err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="there are pipes as in a shell")
 def test_process_and_a_reader_that_stops_early(tagger):
     done = run_process(f"{SKDICE} predict {tagger}", stdin="\n".join(TEXTS))

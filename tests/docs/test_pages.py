@@ -111,6 +111,7 @@ def test_the_code_of_a_page_runs(page, tiny_model, workplace, traced_once):
             assert printed == block.output, f"{page}, line {block.line}"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_readme_runs_and_prints_what_it_says(tiny_model, workplace, monkeypatch):
     """With the default encoder, on a file of generated sentences, in a reader's precision.
@@ -225,6 +226,7 @@ def test_files_of_the_design():
     assert not [file for file in files if not (ROOT / "skdice" / file).exists()]
 
 
+@pytest.mark.slow
 def test_the_job_that_a_page_starts_trains(tiny_model, tmp_path):
     """The first script of the page, and the first command for it."""
     page = DOCS / "guide" / "several_machines.md"

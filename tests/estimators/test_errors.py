@@ -25,6 +25,7 @@ from skdice.losses import (
 )
 
 from ..corpora import easy_corpus, easy_pairs, easy_texts
+from ..spies import internals
 
 FAST = {"max_epochs": 1, "lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 QUERIES = {"PER": "john mary", "LOC": "oslo paris"}
@@ -268,7 +269,7 @@ class TestTruncation:
         with pytest.warns(TruncationWarning, match="1 of 2 pairs"):
             decision = classifier.decision_function(rows)
         # The network sees the same of both; the similarities are of the whole texts.
-        cut, short = decision - np.diff(classifier.internals.task.similarities.offset(rows))[:, 0]
+        cut, short = decision - np.diff(internals(classifier).task.similarities.offset(rows))[:, 0]
         assert cut == pytest.approx(short, abs=1e-5)
 
 

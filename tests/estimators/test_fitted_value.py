@@ -6,6 +6,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from ..io.conftest import CASES, make
+from ..spies import internals
 
 SET = [
     ("tagger", "threshold_", 0.25),
@@ -38,8 +39,8 @@ def test_a_decision_that_is_set_is_the_decision(fitted, case, name, value):
     before = getattr(estimator, name)
     setattr(estimator, name, value)
     np.testing.assert_allclose(getattr(estimator, name), value)
-    np.testing.assert_allclose(estimator.internals.task.decision[name], value)
-    np.testing.assert_allclose(estimator.internals.fitted.task.decision[name], value)
+    np.testing.assert_allclose(internals(estimator).task.decision[name], value)
+    np.testing.assert_allclose(internals(estimator).fitted.task.decision[name], value)
     setattr(estimator, name, before)
 
 

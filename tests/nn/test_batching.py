@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.nn._batching import Draw, StepSampler
+from skdice.nn import Draw, StepSampler
 
 from .toy import PAD, make_batcher, make_dataset
 

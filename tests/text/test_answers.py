@@ -7,9 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from skdice.text import _answers
-from skdice.text._answers import Candidates, SpanDecoder, pick_answers
-from skdice.text._questions import encode_questions
+from skdice.text import Candidates, SpanDecoder, _answers, encode_questions, pick_answers
 
 from ..tiny_models import WORDS
 from .conftest import FAMILIES

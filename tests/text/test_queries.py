@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skdice.text import encode_queries
 from skdice.text._encoding import cut_windows
-from skdice.text._queries import encode_queries
 
 QUERIES = ["which city was visited ?", "john mary", "company"]
 LONG_WORD = "a" * 40  # a piece per letter

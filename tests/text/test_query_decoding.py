@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from skdice.text._decoding import Entity, best_disjoint, find_spans
+from skdice.text import Entity, best_disjoint, encode_queries, find_spans
 from skdice.text._encoding import central_window
-from skdice.text._queries import encode_queries
 
 SIZE = 4
 QUERIES = ["a", "john mary"]

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from skdice.text._questions import encode_questions
-from skdice.text._tokenizer import WordTokenizer
+from skdice.text import WordTokenizer, encode_questions
 
 from ..tiny_models import WORDS
 
