@@ -238,7 +238,8 @@ class Classifying(Task):
         return list(self.row_logits(rows, reader, logits))
 
     def tune(self, rows: Rows, scores: Sequence[np.ndarray], goal: Goal = F1) -> Self:
-        labels, weight = self.known(rows.y), rows.weight
+        labels = self.known(rows.y)
+        weight = None if rows.weight is None else rows.weight.astype(np.float64)
         decision = self.decision_values(np.stack(scores))
         if goal.has_floor and decision.ndim == 2 and not self.is_multilabel:
             raise ValueError(
