@@ -11,16 +11,17 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import NotFittedError
 
-from .._inputs import check_rows, check_sample_weight, describe, list_some
+from .._inputs import check_rows, check_sample_weight
 from .._parameters import check_option
 from ..fitting import fit, logits_of, out_of_fold_scores, settings_of
 from ..io import Fitted
 from ..losses import Loss
 from ..nn import RUNTIMES, TextNet, check_callbacks, resolve_device
-from ..tasks import Logits, Rows, Task, TeacherLabels, read_fit_rows
+from ..tasks import Logits, Rows, Task, read_fit_rows
 from ..text import WordTokenizer
 from ._saving import SavedEstimator
 from ._shared import CONTAINERS, FITTED_ATTRIBUTES
+from ._teacher import ask_teacher
 
 # The task of an estimator, and the type of an attribute.
 T = TypeVar("T", bound=Task)
@@ -154,7 +155,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
         teacher : fitted estimator, optional
             Labels the rows of ``unlabeled`` in place of the three networks: a tagger or classifier
             with the classes of y, such as one with a larger encoder, or any object with
-            ``classes_``, ``predict`` and ``predict_proba``.
+            ``classes_``, ``predict`` and ``predict_proba``. What it says is checked like any input.
 
         Returns
         -------
@@ -185,13 +186,13 @@ class TextEstimator(SavedEstimator, Generic[T]):
             raise ValueError(f"Found no {task.info.row} to train on; X has {len(X_read)} rows.")
         valid = None if validation is None else task.read(*validation)
         others = None if unlabeled is None else _read_unlabeled(task, unlabeled, len(X_read))
-        if teacher is not None:
-            if others is None:
-                raise ValueError("teacher labels the rows of unlabeled, which must not be None.")
-            others = replace(others, y=_ask_teacher(teacher, task, unlabeled, others.X, rows.y))
         for given in (validation and validation[0], unlabeled):
             if given is not None:
                 self._check_same_columns(given, names)
+        if teacher is not None:
+            if others is None:
+                raise ValueError("teacher labels the rows of unlabeled, which must not be None.")
+            others = replace(others, y=ask_teacher(teacher, task, unlabeled, others.X, rows.y))
         result = fit(task, settings_of(self), rows, valid, others, feature_names=names)
         self._fitted = result.fitted
         if isinstance(result.error, KeyboardInterrupt):
@@ -313,31 +314,6 @@ def _read_unlabeled(task: Task, unlabeled: Any, n_labelled: int) -> Rows:
     if not len(rows):
         raise ValueError("unlabeled must have a row; got none.")
     return Rows(rows, None, None, None, n_labelled + np.arange(len(rows)))
-
-
-def _ask_teacher(
-    teacher: Any, task: Task, unlabeled: Any, rows: Sequence[Any], y: Any
-) -> TeacherLabels:
-    """Return what a fitted estimator with the classes of y says of rows without labels."""
-    for name in ("classes_", "predict", "predict_proba"):
-        if not hasattr(teacher, name):
-            raise TypeError(
-                f"teacher must be a fitted estimator with classes_, predict and predict_proba; got "
-                f"{describe(teacher)}, which has no {name}."
-            )
-    classes, wanted = np.asarray(teacher.classes_).tolist(), task.classes_of(y)
-    if len(classes) != len(wanted) or set(classes) != set(wanted):
-        raise ValueError(
-            f"teacher must have the classes of y, {list_some(wanted)}; it has {list_some(classes)}."
-        )
-    predicted, p = task.read_y(teacher.predict(unlabeled), rows), teacher.predict_proba(unlabeled)
-    if (getattr(predicted, "names", None) is None) != (getattr(y, "names", None) is None):
-        raise ValueError("teacher must predict a matrix of labels if, and only if, y is one.")
-    if len(p) != len(rows) or any(np.shape(row)[-1:] != (len(classes),) for row in p if len(row)):
-        raise ValueError(
-            f"predict_proba of teacher must have {len(rows)} rows with {len(classes)} columns."
-        )
-    return TeacherLabels(classes, predicted, p)
 
 
 def check_partition(splits: Sequence[Any], n_rows: int, owner: str) -> None:

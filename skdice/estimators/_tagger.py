@@ -138,10 +138,19 @@ class DiceTokenTagger(WordTagger[Tagging]):
             An array of shape (n_words, n_classes) for each sentence; columns as ``classes_``.
         """
         self._check_is_fitted()
-        task = self.task
-        dataset = task.encode(check_token_lists(X), self.fitted.reader)
-        found = task.decoder.probabilities(self.logits(dataset), dataset.item_offsets)
+        dataset = self.task.encode(check_token_lists(X), self.fitted.reader)
+        found = self.task.decoder.probabilities(self.logits(dataset), dataset.item_offsets)
         return object_array(found)
+
+    def predict_scored(
+        self, X: TokenLists
+    ) -> tuple[ObjectArray[list[str]], ObjectArray[np.ndarray]]:
+        """Return tags and probabilities, at the cost of one."""
+        self._check_is_fitted()
+        dataset = self.task.encode(check_token_lists(X), self.fitted.reader)
+        found = self.logits(dataset), dataset.item_offsets
+        decoder = self.task.decoder
+        return object_array(decoder.tags(*found)), object_array(decoder.probabilities(*found))
 
     def check_parameters(self) -> None:
         super().check_parameters()
