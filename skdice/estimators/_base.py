@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
@@ -59,7 +60,10 @@ class FittedAttribute(Generic[V]):
         value = self._read(instance.fitted)
         if value is None and self._is_optional:
             raise AttributeError(f"This {owner.__name__} has no {self._name}.")
-        return value
+        # What is written into a decision would not be checked.
+        if self._set_by is not None and isinstance(value, np.ndarray):
+            value.flags.writeable = False
+        return MappingProxyType(value) if self._set_by and isinstance(value, dict) else value
 
     def __set__(self, instance: "TextEstimator[Any]", value: V) -> None:
         if self._set_by is None:

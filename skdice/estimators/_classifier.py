@@ -30,11 +30,11 @@ are fitted, and each predicts the fifth of the rows that it was not trained on.
 _ATTRIBUTES = """\
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted. Multi-label: the names of the columns of y, or their numbers.
-    threshold_ : float or ndarray of shape (n_classes,)
+    threshold_ : float or read-only ndarray of shape (n_classes,)
         In [0, 1]. Two classes: the probability above which the positive one is predicted. Several
-        labels: that of each label. More than two classes: the thresholds sum to 1, and the class is
-        predicted whose probability is the largest multiple of its threshold. ``threshold`` sets it,
-        and :func:`skdice.model_selection.tune_decision`.
+        labels: that of each label. More than two classes: the thresholds are above 0 and sum to 1,
+        and the class is predicted whose probability is the largest multiple of its threshold.
+        ``threshold`` sets it, and :func:`skdice.model_selection.tune_decision`.
     feature_names_in_ : ndarray of shape (n_columns,), object
         Only if X was a DataFrame.
 """

@@ -1,5 +1,6 @@
 """Saving and loading of estimators."""
 
+import copy
 import os
 import warnings
 from pathlib import Path
@@ -121,6 +122,9 @@ class SavedEstimator(SharedParameters):
                 parameters["device"] = device
             estimator: Self = known[name](**parameters)
             estimator._fitted = _read_fitted(place, learned, network, estimator.device)
+            for attribute, decision in estimator.fitted.task.decision.items():
+                if attribute != "scheme_":  # It has to be one that can be set.
+                    setattr(copy.copy(estimator), attribute, decision)
         except MemoryError:
             raise
         except Exception as error:  # Each type of value has errors of its own.

@@ -321,8 +321,10 @@ class Classifying(Task):
                 f"The 'threshold_' of this {self.owner} must be one float in the range [0, 1]"
                 f"{each}. Got {got} instead."
             )
+        # Of several classes, all whose threshold is 0 would be infinitely more probable than it.
+        closed = "both" if self.is_binary or self.is_multilabel else "right"
         for value in given.ravel().tolist():
-            check_number(self.owner, "threshold_", value, low=0, high=1, closed="both")
+            check_number(self.owner, "threshold_", value, low=0, high=1, closed=closed)
         with np.errstate(divide="ignore"):
             if self.is_binary:
                 log_odds = float(logit(threshold))
