@@ -13,11 +13,11 @@ import pandas as pd
 from sklearn.exceptions import NotFittedError
 
 from .._inputs import check_rows, check_sample_weight
-from .._parameters import check_option
+from .._parameters import check_parameters
 from ..fitting import fit, logits_of, out_of_fold_scores, settings_of
 from ..io import Fitted
 from ..losses import Loss
-from ..nn import RUNTIMES, TextNet, check_callbacks, resolve_device
+from ..nn import TextNet, check_callbacks, resolve_device
 from ..tasks import Logits, Rows, Task, read_fit_rows
 from ..text import WordTokenizer
 from ._saving import SavedEstimator
@@ -117,6 +117,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
         if self._fitted is None:
             return self._asked()
         task = cast(T, self._fitted.task)
+        check_parameters(self, task.info.adjustable)
         return replace(task, **{name: getattr(self, name) for name in task.info.adjustable})
 
     def _feature_names(self, X: Any) -> np.ndarray | None:
@@ -263,6 +264,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
                 f"that are held out, or in the fit by 'cv'."
             )
         self._check_feature_names(X)
+        self.check_parameters()
         task = self.task
         X_read, y_read, kept = task.read_training(X, y)
         weight = check_sample_weight(weight, len(X_read))
@@ -284,8 +286,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
     def logits(self) -> Logits:
         """The network as the task sees it, computed as ``runtime`` says."""
         fitted = self.fitted
-        if self.runtime not in RUNTIMES:  # It may be set after the fit.
-            check_option(type(self).__name__, "runtime", self.runtime, RUNTIMES)
+        check_parameters(self, ("runtime", "batch_size", "verbose"))  # May be set after the fit.
         return logits_of(fitted.task, fitted.net, fitted.reader, self, self.runtime)
 
     def _check_is_fitted(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skdice import DiceTokenTagger
+from skdice import DiceTextClassifier, DiceTokenTagger
 from skdice.estimators import load_pretrained
 
 from ..io.conftest import CASES, make
@@ -132,6 +132,33 @@ def test_an_array_is_read_only(fitted):
     for case in ("texts", "labels"):
         with pytest.raises(ValueError, match="read-only"):
             fitted(case).threshold_[0] = 0.99
+
+
+@pytest.mark.parametrize(
+    "case, method, parameters",
+    [
+        ("tagger", "predict", {"decode": "fla"}),
+        ("queries", "predict_spans", {"decode": "fla"}),
+        ("questions", "predict_spans", {"n_best": 0}),
+        *((case, "predict", {"batch_size": 0}) for case in CASES),
+        ("pairs", "predict_proba", {"batch_size": 2.5}),
+        ("texts", "predict", {"verbose": "no"}),
+        ("labels", "predict", {"runtime": "tpu"}),
+    ],
+)
+def test_what_is_read_after_the_fit_is_checked(fitted, case, method, parameters):
+    estimator, X = copy.copy(fitted(case)).set_params(**parameters), make(case, "")[1]
+    [(name, value)] = parameters.items()
+    with pytest.raises(ValueError, match=f"'{name}' parameter .* Got {value!r} instead"):
+        getattr(estimator, method)(X)
+
+
+def test_truncation_changes_the_next_fit(fitted):
+    classifier = copy.copy(fitted("texts"))
+    expected = classifier.predict_proba(["john " * 80])
+    classifier.set_params(truncation="error")
+    np.testing.assert_array_equal(classifier.predict_proba(["john " * 80]), expected)
+    assert "A fitted classifier" in DiceTextClassifier.__doc__
 
 
 @pytest.mark.parametrize("case", CASES)
