@@ -14,7 +14,7 @@ import torch
 
 from skdice._digest import digest
 from skdice.fitting import CONSTANTS
-from skdice.io import _onnx
+from skdice.nn import _onnx
 
 from .tiny_models import BUILDERS, build_bert
 

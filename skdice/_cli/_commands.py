@@ -152,7 +152,8 @@ def _answer(extractor: Any, lines: list[str], first: int) -> Rows:
 
 def _classify(classifier: Any, lines: list[str], first: int) -> Rows:
     is_pairs = classifier.internals.task.info.name == "pairs"
-    labels, scores = classifier.predict_scored(_split_lines(lines, first) if is_pairs else lines)
+    rows = _split_lines(lines, first) if is_pairs else lines
+    labels, scores = classifier.internals.predict_scored(rows)
     if labels.ndim == 1:
         labels = labels[:, None] == classifier.classes_
     classes = classifier.classes_.tolist()

@@ -47,6 +47,11 @@ def _check_warmup(owner: str, name: str, value: Any) -> None:
     check_number(owner, name, value, low=0, high=np.inf if is_count else 1, integer=is_count)
 
 
+def _check_verbose(owner: str, name: str, value: Any) -> None:
+    if not isinstance(value, bool | np.bool_):
+        check_number(owner, name, value, low=0, integer=True)
+
+
 @dataclass(eq=False, repr=False)
 class Settings:
     """The parameters that all estimators share.
@@ -202,7 +207,9 @@ class Settings:
     random_state: Annotated[
         RandomState, Parameter("int, RandomState or Generator", check=check_random_state)
     ] = None
-    verbose: Annotated[int, Parameter("int", counts="never", on_card=False)] = 1
+    verbose: Annotated[
+        int, Parameter("int", check=_check_verbose, counts="never", on_card=False)
+    ] = 1
 
     n_members: Annotated[int, number(low=1, integer=True, rare=True)] = 1
     peft_config: Annotated[

@@ -13,7 +13,7 @@ from ._rows import (
     split_rows,
     take,
 )
-from ._tagging import Tagging, WordTask, warn_of_background
+from ._tagging import BIASES, Tagging, WordTask, warn_of_background
 from ._targets import check_entities, check_indicator, check_known_columns, find_overlap
 from ._task import (
     CardTexts,

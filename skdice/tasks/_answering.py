@@ -213,7 +213,7 @@ class Answering(Task):
 
     def tune(self, rows: Rows, scores: Sequence[Candidates], goal: Goal = F1) -> Self:
         y, contexts = rows.y.answers, contexts_of(rows.X)
-        weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
         no_answer = np.array([candidates.no_answer for candidates in scores])
         answers = pick_answers(scores, contexts, math.inf)
         answered = score_rows(y, answers, "2.0").f1

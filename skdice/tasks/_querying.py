@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from scipy.special import expit, logit
 
-from .._parameters import check_number, not_allowed
+from .._parameters import not_allowed
 from ..losses import Loss, QueryLoss, check_loss_classes
 from ..text import (
     EncodedQueries,
@@ -306,12 +306,10 @@ class Querying(WordTask):
 
     def with_threshold(self, threshold: float | Mapping[str, float]) -> Self:
         """Return the task with another threshold, in [0, 1]."""
-        for value in threshold.values() if isinstance(threshold, Mapping) else [threshold]:
-            check_number(self.owner, "threshold_", value, low=0, high=1, closed="both")
-        if isinstance(threshold, Mapping):
-            cut = {label: float(logit(value)) for label, value in threshold.items()}
-            return replace(self, cut=cut)
-        return replace(self, cut=float(logit(threshold)))
+        lowest = self.read_decision("threshold_", threshold, 0.5, low=0, high=1, closed="both")
+        if isinstance(lowest, dict):
+            return replace(self, cut={label: float(logit(p)) for label, p in lowest.items()})
+        return replace(self, cut=float(logit(lowest)))
 
 
 def _entities(found: Iterable[list[tuple[float, Entity]]]) -> list[list[Entity]]:

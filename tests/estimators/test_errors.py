@@ -7,6 +7,7 @@ test_bad_input_table.
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skdice import (
@@ -188,6 +189,8 @@ def test_loss_parameter_on_a_name(tiny_bert):
         (DiceTextClassifier, ["a", "b", "c"], [[0, 1], [1, 2], [0, 0]], ["row 1, column 1", "2"]),
         (DiceTextClassifier, ["a", "b", "c"], [[0], [1], [0]], ["two columns or more"]),
         (DiceTextClassifier, ["a", "b", "c"], np.zeros((3, 2), int), ["no 1"]),
+        (DiceTextClassifier, ["a", "b"], pd.DataFrame(np.eye(2, 3, dtype=int), columns=[*"xyx"]),
+         ["'x'", "columns 0, 2"]),
         (DicePairClassifier, (["a"] * 3, ["b"] * 3), [0, 1, 0], ["list(zip(first, second))"]),
         (DiceSpanExtractor, QUESTIONS, ["oslo", {"text": ["mary"] * 2, "answer_start": [4]}, ""],
          ["row 1", "2 texts and 1 starts"]),
