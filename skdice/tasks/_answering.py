@@ -136,9 +136,7 @@ class Answering(Task):
     ) -> EncodedQuestions:
         """Return questions with their contexts as windows of pieces."""
         questions, contexts = [question for question, _ in rows], contexts_of(rows)
-        encoded = encode_questions(
-            questions, contexts, reader.tokenizer, reader.max_length, self.stride, answers=answers
-        )
+        encoded = encode_questions(questions, contexts, reader, self.stride, answers=answers)
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:

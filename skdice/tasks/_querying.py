@@ -164,9 +164,7 @@ class Querying(WordTask):
             number = {label: i for i, label in enumerate(self.labels)}
             numbered = [[(start, end, number[label]) for start, end, label in row] for row in spans]
         queries = [self.queries[label] for label in self.labels]
-        encoded = encode_queries(
-            sentences, queries, reader.tokenizer, reader.max_length, self.stride, spans=numbered
-        )
+        encoded = encode_queries(sentences, queries, reader, self.stride, spans=numbered)
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:

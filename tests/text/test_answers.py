@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from skdice.text import _answers
+from skdice.text import TextReader, _answers
 from skdice.text._answers import Candidates, SpanDecoder, pick_answers
 from skdice.text._questions import encode_questions
 
@@ -21,7 +21,9 @@ rows_of_contexts = st.lists(contexts, min_size=1, max_size=4)
 
 
 def encode(contexts, tokenizer, max_length=16, stride=None):
-    return encode_questions(["the"] * len(contexts), contexts, tokenizer, max_length, stride)
+    return encode_questions(
+        ["the"] * len(contexts), contexts, TextReader(tokenizer, max_length), stride
+    )
 
 
 def random_logits(encoded, seed, kind="float"):
