@@ -18,7 +18,7 @@ HEAD = "head.safetensors"
 # Token-type dropout: the share of the windows of a training step that are read without the shapes
 # of their words, so that text without capitals is read as well (benchmarks/RESULTS.md).
 _TYPE_DROPOUT = 0.3
-# What the names of the weights of the transformer of a module start with.
+# Prefix of the names of the transformer's weights in a module.
 TRANSFORMER = "transformer."
 # What a transformer returns: "logits", "last_hidden_state" and the like.
 ModelOutput: TypeAlias = Mapping[str, Tensor]
@@ -57,10 +57,10 @@ class TextModule(nn.Module):
         super().__init__()
         self._n_classes = n_classes
         self._frames = frames
-        # Others of its kind, whose outputs count as much as its own.
+        # The other networks of an ensemble: logits are the mean of those of all, this one included.
         self.members = nn.ModuleList()
-        # ``unmatched_weights`` are those that the checkpoint or the network has alone,
-        # ``trained_labels`` what the outputs of the checkpoint's head mean, if it says so.
+        # ``unmatched_weights`` are in the checkpoint or in the network, but not in both;
+        # ``trained_labels`` are the names of the outputs of the checkpoint's head, if it has them.
         self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = (
             load_transformer(self.auto_class, model, n_classes)
         )
@@ -75,8 +75,8 @@ class TextModule(nn.Module):
                 self.type_table = nn.Embedding.from_pretrained(rows, freeze=False)
                 self._load_saved_head(model)
         self.takes_types = takes_token_types(self.transformer)
-        self.has_new_head = True  # Of those that transformers does not have.
-        # In a tuple, as it is no other part: a model of peft around the transformer.
+        self.has_new_head = True  # If transformers has no class for the head.
+        # The model of peft that wraps the transformer; a tuple hides it from torch's list of parts.
         self._adapted: tuple[Any, ...] = ()
         if peft_config is not None:
             head = self.head_parameters()

@@ -173,7 +173,7 @@ class Answering(Task):
         shift = np.zeros(target.shape, dtype=np.float32)
         each = np.ones(target.shape, dtype=np.float32)
         others = np.delete(np.arange(len(target)), first)
-        # Of one softmax over a window, the odds of "no answer" say all.
+        # In one softmax over a window, a draw only changes the odds of "no answer".
         for items in (first,) if is_over_positions(loss) else (first, others):
             of_items = correct_draw(target[items], 2, weight[items], share[items])
             shift[items], each[items] = of_items

@@ -8,7 +8,8 @@ import numpy as np
 from ._ragged import Ragged, offsets_from_lengths, ranges
 from ._tokenizer import TextReader
 
-# Of words, for encoders that do not see case. They count from 1: 0 is what belongs to no word.
+# Shapes of words, which encoders that ignore case are told as token types, numbered from 1; special
+# tokens have type 0.
 SHAPES = (
     "digits",
     "digits and others",
