@@ -1,6 +1,8 @@
 """Scores for sequence tagging (whole entities, single tags) and for question answering."""
 
 from ._entities import (
+    ANY_ROLES,
+    SPELLINGS,
     EntitySpan,
     check_tag_row,
     check_tag_sequences,
@@ -9,7 +11,6 @@ from ._entities import (
     parse_tag,
 )
 from ._row_counts import RowCounts, bootstrap_interval, count_rows
-from ._schemes import ANY_ROLES, SPELLINGS
 from ._scores import (
     count_by_label,
     divide,

@@ -8,7 +8,20 @@ from typing import Any, NamedTuple
 from .._inputs import check_rows, describe, list_items
 from .._parameters import check_option
 from .._typing import Strings, TagSequences
-from ._schemes import ANY_ROLES, ROLES
+
+# How each tag scheme writes the roles of a word: B begins an entity, I is inside, E ends it, S is an
+# entity of one word.
+SPELLINGS = {
+    "IOB1": "BI",
+    "IOB2": "BI",
+    "IOBES": "BIES",
+    "BIOES": "BIES",
+    "BMES": "BMES",
+    "BILOU": "BILU",
+}
+# The role of each letter, by scheme, and whatever the scheme is.
+ROLES = {scheme: dict(zip(letters, "BIES")) for scheme, letters in SPELLINGS.items()}
+ANY_ROLES = {letter: role for roles in ROLES.values() for letter, role in roles.items()}
 
 
 class EntitySpan(NamedTuple):

@@ -10,7 +10,7 @@ from .._inputs import check_rows
 from .._parameters import check_number
 from .._typing import TagSequences
 from ._entities import check_same_number
-from ._scores import divide, entities_of_rows, entity_f1_score, resampled_sums
+from ._scores import divide, entities_of_rows, entity_f1_score, precision_recall_f1, resampled_sums
 from ._squad import score_rows
 
 METRICS = {
@@ -50,9 +50,9 @@ class RowCounts:
         if self.task == "questions":
             return divide(totals[..., :2], totals[..., 2:])
         if self.task in ("entities", "pairs"):
-            return _precision_recall_f1(totals)
+            return _macro_average(totals)
         accuracy = divide(totals[..., :1], totals[..., 1:2])
-        return np.concatenate([accuracy, _precision_recall_f1(totals[..., 2:])[..., 2:]], axis=-1)
+        return np.concatenate([accuracy, _macro_average(totals[..., 2:])[..., 2:]], axis=-1)
 
     def of_all_rows(self, weight: np.ndarray | None = None) -> dict[str, float]:
         """Return the metrics of all rows by name; a weight of a row counts as repetition."""
@@ -111,12 +111,12 @@ def count_labels(y_true: np.ndarray, y_pred: np.ndarray, pos_label: Any = None) 
     return counts.astype(np.uint8)
 
 
-def _precision_recall_f1(totals: np.ndarray) -> np.ndarray:
-    correct, predicted, actual = np.moveaxis(totals.reshape(*totals.shape[:-1], 3, -1), -2, 0)
-    parts = [(correct, predicted), (correct, actual), (2 * correct, predicted + actual)]
-    scores = [divide(*part) for part in parts]
-    n_labels = ((predicted + actual) > 0).sum(axis=-1)
-    return np.stack([divide(score.sum(axis=-1), n_labels) for score in scores], axis=-1)
+def _macro_average(totals: np.ndarray) -> np.ndarray:
+    """Return precision, recall and F1, each the mean over the labels that occur."""
+    counts = totals.reshape(*totals.shape[:-1], 3, -1)
+    n_labels = (counts[..., 1:, :].sum(axis=-2) > 0).sum(axis=-1)
+    sums = [score.sum(axis=-1) for score in precision_recall_f1(counts)]
+    return divide(np.stack(sums, axis=-1), n_labels[..., None])
 
 
 def bootstrap_interval(

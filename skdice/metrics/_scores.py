@@ -244,6 +244,13 @@ def divide(
     return ratio
 
 
+def precision_recall_f1(counts: np.ndarray, zero_division: float = 0) -> list[NDArray[np.float64]]:
+    """Return the three of counts of shape (..., 3, n_labels): correct, predicted and actual."""
+    correct, predicted, actual = np.moveaxis(counts, -2, 0)
+    parts = [(correct, predicted), (correct, actual), (2 * correct, predicted + actual)]
+    return [divide(*part, zero_division) for part in parts]
+
+
 def _check_options(owner: str, average: str | None, zero_division: float) -> None:
     check_option(owner, "average", average, (None, "micro", "macro", "weighted"))
     check_option(owner, "zero_division", zero_division, (0, 1))
@@ -291,17 +298,12 @@ def _average(
     )
     if average == "micro" or nothing_to_average:
         counts = counts.sum(axis=1, keepdims=True)
-    correct, predicted, true = counts
-    scores = (
-        divide(correct, predicted, zero_division),
-        divide(correct, true, zero_division),
-        divide(2 * correct, predicted + true, zero_division),
-    )
-    if average is None:
-        return (*scores, actual)
-    weights = actual if average == "weighted" and support else None
-    precision, recall, f1 = (float(np.average(score, weights=weights)) for score in scores)
-    return precision, recall, f1, support
+    scores: Sequence[Score] = precision_recall_f1(counts, zero_division)
+    if average is not None:
+        weights = actual if average == "weighted" and support else None
+        scores = [float(np.average(score, weights=weights)) for score in scores]
+    precision, recall, f1 = scores
+    return precision, recall, f1, actual if average is None else support
 
 
 def resampled_sums(counts: np.ndarray, n_resamples: int, random_state: int) -> NDArray[np.float64]:

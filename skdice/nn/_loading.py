@@ -17,9 +17,9 @@ from .._parameters import not_allowed
 from .._pretrained import loading, quiet_transformers
 from ..text import TextReader, WordTokenizer
 
-# What layers of DeBERTa read besides the states, and what is registered after them.
+# Parts of DeBERTa that all layers read, though they are registered after the layers.
 _RELATIVE = ("rel_embeddings", "LayerNorm")
-# Adapters that lie inside the layers, need gradients alone, and can be merged.
+# Adapters that lie inside the layers, are trained by gradients alone, and can be merged into them.
 _ADAPTERS = ("LORA", "IA3", "LOHA", "LOKR", "OFT", "LN_TUNING")
 # Families that read the padding of a text, too: its scores depend on the texts in its batch.
 _READ_PADDING = ("convbert", "fnet", "funnel", "nystromformer", "yoso")
@@ -214,7 +214,7 @@ def freeze(transformer: Any, n_layers: int, head: set[nn.Parameter]) -> list[nn.
         is_before = is_before and part is not layers
         if part in inside or layers in part.modules():
             continue
-        # Tables and dropout serve what is below, wherever they are registered.
+        # Tables and dropout belong to the embeddings, wherever they are registered.
         if is_before or isinstance(part, nn.Embedding | nn.Dropout) or name.endswith(_RELATIVE):
             frozen.append(part)
     for part in frozen:

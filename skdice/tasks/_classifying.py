@@ -130,9 +130,7 @@ class Classifying(TeachableTask):
         self, rows: Sequence[tuple[str, ...]], reader: TextReader
     ) -> tuple[EncodedDataset, np.ndarray]:
         """Return rows as windows of pieces, and which rows are cut."""
-        return encode_rows(
-            rows, self.info.n_texts, reader.tokenizer, reader.max_length, self.truncation
-        )
+        return encode_rows(rows, self.info.n_texts, reader, self.truncation)
 
     def targets(self, rows: Rows) -> np.ndarray:
         """Return the class index of each row; of several labels, 0 and 1 in a column of each."""

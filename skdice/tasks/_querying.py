@@ -37,7 +37,7 @@ from ._task import (
     positives_first,
 )
 
-# Numbers that stand for a word in the score of a match, as start and as end.
+# Size of the vectors of a word, as start and as end, whose product scores a match.
 _MATCH_SIZE = 64
 # Sentences that are predicted at a time: their logits are 130 numbers for each word and query.
 _CHUNK_SENTENCES = 512
@@ -169,9 +169,7 @@ class Querying(WordTask):
             number = {label: i for i, label in enumerate(self.labels)}
             numbered = [[(start, end, number[label]) for start, end, label in row] for row in spans]
         queries = [self.queries[label] for label in self.labels]
-        encoded = encode_queries(
-            sentences, queries, reader.tokenizer, reader.max_length, self.stride, spans=numbered
-        )
+        encoded = encode_queries(sentences, queries, reader, self.stride, spans=numbered)
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
@@ -216,7 +214,7 @@ class Querying(WordTask):
     ) -> Correction:
         assert training_set.dataset.target is not None
         borders = correct_draw(training_set.dataset.target, 2, weight, share)
-        # A match has no logits of its own to shift: it counts for all that it stands for.
+        # A match is scored by a product, so no logit can be shifted: it is weighted by 1 / share.
         shift = np.append(borders.shift, np.zeros(2 * _MATCH_SIZE, dtype=np.float32))
         each = np.column_stack([borders.weight, 1 / share]).astype(np.float32)
         return Correction(shift, each)

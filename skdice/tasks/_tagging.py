@@ -197,9 +197,7 @@ class Tagging(WordTask, TeachableTask):
         if tags is not None:
             index = {tag: i for i, tag in enumerate(self.classes.tolist())}
             target = np.array([index[tag] for row in tags for tag in row], dtype=np.int64)
-        dataset = encode_words(
-            sentences, reader.tokenizer, reader.max_length, stride, with_shapes=with_shapes
-        )
+        dataset = encode_words(sentences, reader, stride, with_shapes=with_shapes)
         return replace(dataset, target=target, weight=weight)
 
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:

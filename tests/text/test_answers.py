@@ -7,7 +7,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+<<<<<<< HEAD
 from skdice.text import Candidates, SpanDecoder, _answers, encode_questions, pick_answers
+=======
+from skdice.text import TextReader, _answers
+from skdice.text._answers import Candidates, SpanDecoder, pick_answers
+from skdice.text._questions import encode_questions
+>>>>>>> cut
 
 from ..tiny_models import WORDS
 from .conftest import FAMILIES
@@ -19,7 +25,9 @@ rows_of_contexts = st.lists(contexts, min_size=1, max_size=4)
 
 
 def encode(contexts, tokenizer, max_length=16, stride=None):
-    return encode_questions(["the"] * len(contexts), contexts, tokenizer, max_length, stride)
+    return encode_questions(
+        ["the"] * len(contexts), contexts, TextReader(tokenizer, max_length), stride
+    )
 
 
 def random_logits(encoded, seed, kind="float"):
