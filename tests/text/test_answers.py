@@ -7,13 +7,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-<<<<<<< HEAD
-from skdice.text import Candidates, SpanDecoder, _answers, encode_questions, pick_answers
-=======
-from skdice.text import TextReader, _answers
-from skdice.text._answers import Candidates, SpanDecoder, pick_answers
-from skdice.text._questions import encode_questions
->>>>>>> cut
+from skdice.text import (
+    Candidates,
+    SpanDecoder,
+    TextReader,
+    _answers,
+    encode_questions,
+    pick_answers,
+)
 
 from ..tiny_models import WORDS
 from .conftest import FAMILIES

@@ -6,20 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-<<<<<<< HEAD
-from skdice.text import SHAPES, encode_rows, encode_words
+from skdice.text import SHAPES, TextReader, encode_rows, encode_words
 from skdice.text._encoding import central_window, cut_windows, word_shapes
-=======
-from skdice.text import TextReader
-from skdice.text._encoding import (
-    SHAPES,
-    central_window,
-    cut_windows,
-    encode_rows,
-    encode_words,
-    word_shapes,
-)
->>>>>>> cut
 
 LONG_WORD = "a" * 40  # a piece per letter
 WORDS = ["the", "john", "oslo", "ab", "abab", "babababa", "", LONG_WORD]

@@ -6,11 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-<<<<<<< HEAD
-from skdice.text import encode_queries
-=======
-from skdice.text import TextReader
->>>>>>> cut
+from skdice.text import TextReader, encode_queries
 from skdice.text._encoding import cut_windows
 
 QUERIES = ["which city was visited ?", "john mary", "company"]

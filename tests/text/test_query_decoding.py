@@ -8,12 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-<<<<<<< HEAD
-from skdice.text import Entity, best_disjoint, encode_queries, find_spans
-=======
-from skdice.text import TextReader
-from skdice.text._decoding import Entity, best_disjoint, find_spans
->>>>>>> cut
+from skdice.text import Entity, TextReader, best_disjoint, encode_queries, find_spans
 from skdice.text._encoding import central_window
 
 SIZE = 4
