@@ -8,9 +8,8 @@ import numpy as np
 
 from .._inputs import check_rows
 from .._parameters import check_number
-from .._typing import TagSequences
-from ._entities import check_same_number
-from ._scores import divide, entities_of_rows, entity_f1_score, resampled_sums
+from ._entities import check_same_number, check_tag_sequences, divide, find_entities
+from ._scores import entity_f1_score, resampled_sums
 from ._squad import score_rows
 
 METRICS = {
@@ -67,7 +66,9 @@ def count_rows(task: str, y_true: Any, y_pred: Any, pos_label: Any = None) -> Ro
     With a `pos_label` only this one of two classes is counted.
     """
     if task == "entities":
-        return RowCounts(task, count_entities(y_true, y_pred))
+        rows = [[{*find_entities(tags)} for tags in both] for both in zip(y_true, y_pred)]
+        found = [(len(true & pred), len(pred), len(true)) for true, pred in rows]
+        return RowCounts(task, np.array(found, dtype=np.int32).reshape(-1, 3))
     if task == "tagging":
         right = [sum(a == b for a, b in zip(*rows)) for rows in zip(y_true, y_pred)]
         n_words = np.array([len(row) for row in y_true])
@@ -87,13 +88,6 @@ def count_rows(task: str, y_true: Any, y_pred: Any, pos_label: Any = None) -> Ro
         return RowCounts(task, items)
     ones = np.ones(len(items), dtype=items.dtype)
     return RowCounts(task, np.column_stack([right.astype(items.dtype), ones, items]))
-
-
-def count_entities(y_true: TagSequences, y_pred: TagSequences) -> np.ndarray:
-    """Return the correct, the predicted and the actual entities, (n_sentences, 3)."""
-    rows = entities_of_rows(y_true, y_pred, None, None)
-    counts = [(len(true & pred), len(pred), len(true)) for true, pred in rows]
-    return np.array(counts, dtype=np.int32).reshape(-1, 3)
 
 
 def count_labels(y_true: np.ndarray, y_pred: np.ndarray, pos_label: Any = None) -> np.ndarray:
@@ -164,7 +158,7 @@ def bootstrap_interval(
     true, pred = check_rows(y_true, "y_true", "rows"), check_rows(y_pred, "y_pred", "rows")
     check_same_number(true, pred, "rows")
     if metric is entity_f1_score:
-        counts = RowCounts("entities", count_entities(y_true, y_pred))
+        counts = count_rows("entities", *check_tag_sequences(y_true, y_pred))
         sums = resampled_sums(counts.counts, n_resamples, random_state)
         scores = counts.scores(sums)[:, counts.metrics.index("f1")]
     else:

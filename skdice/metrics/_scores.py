@@ -1,17 +1,23 @@
 """Precision, recall and F1 of whole entities and of single tags, and resamples of their counts."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.metrics import make_scorer
 
 from .._parameters import check_number, check_option
 from .._typing import TagSequences
-from ._entities import EntitySpan, check_scheme, check_tag_sequences, find_entities
+from ._entities import (
+    EntitySpan,
+    check_scheme,
+    check_tag_sequences,
+    count_by_label,
+    divide,
+    find_entities,
+)
 
 Score = float | NDArray[np.float64]
 Support = int | NDArray[np.int64]
@@ -118,7 +124,7 @@ def entity_precision_recall_fscore_support(
     (0.5, 0.5, 0.5, 2)
     """
     _check_options("entity metrics", average, zero_division)
-    _, counts = _count_all(entities_of_rows(y_true, y_pred, mode, scheme))
+    _, counts = _count_all(_entities_of_rows(y_true, y_pred, mode, scheme))
     return _average(counts, average, zero_division)
 
 
@@ -169,7 +175,7 @@ def entity_classification_report(
     owner = "entity_classification_report"
     check_number(owner, "digits", digits, low=0, integer=True)
     _check_options(owner, None, zero_division)
-    labels, counts = _count_all(entities_of_rows(y_true, y_pred, mode, scheme))
+    labels, counts = _count_all(_entities_of_rows(y_true, y_pred, mode, scheme))
     columns = (np.asarray(column).tolist() for column in _average(counts, None, zero_division))
     rows = dict(zip(labels, zip(*columns)))
     for average in ("micro", "macro", "weighted"):
@@ -234,22 +240,12 @@ def tag_f1_score(
     return _average(np.array(counts, dtype=np.int64), average, zero_division)[2]
 
 
-def divide(
-    numerator: ArrayLike, denominator: ArrayLike, zero_division: float = 0
-) -> NDArray[np.float64]:
-    """Return the ratios, `zero_division` where the denominator is 0."""
-    ratio = np.full(np.shape(numerator), float(zero_division))
-    denominator = np.broadcast_to(denominator, ratio.shape)
-    np.divide(numerator, denominator, out=ratio, where=denominator > 0)
-    return ratio
-
-
 def _check_options(owner: str, average: str | None, zero_division: float) -> None:
     check_option(owner, "average", average, (None, "micro", "macro", "weighted"))
     check_option(owner, "zero_division", zero_division, (0, 1))
 
 
-def entities_of_rows(
+def _entities_of_rows(
     y_true: TagSequences, y_pred: TagSequences, mode: str | None, scheme: str | None
 ) -> Iterator[_Row]:
     """Yield the actual and the predicted entities of each sentence."""
@@ -266,18 +262,6 @@ def _count_all(rows: Iterable[_Row]) -> tuple[list[str], NDArray[np.int64]]:
     rows = list(rows)
     labels = sorted({entity.label for row in rows for entities in row for entity in entities})
     return labels, count_by_label(rows, labels).sum(axis=0)
-
-
-def count_by_label(rows: Sequence[Any], labels: Sequence[str]) -> NDArray[np.int64]:
-    """Return correct, predicted and actual entities, (n_rows, 3, n_labels); others do not count."""
-    number = {label: k for k, label in enumerate(labels)}
-    counts = np.zeros((len(rows), 3, len(labels)), dtype=np.int64)
-    for row, (true, pred) in zip(counts, rows):
-        for part, entities in zip(row, (true & pred, pred, true)):
-            for _, _, label in entities:
-                if label in number:
-                    part[number[label]] += 1
-    return counts
 
 
 def _average(

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ._ragged import Ragged, offsets_from_lengths, ranges
-from ._tokenizer import WordTokenizer
+from ._tokenizer import Ragged, WordTokenizer, offsets_from_lengths, ranges
 
 # Of words, for encoders that do not see case. They count from 1: 0 is what belongs to no word.
 SHAPES = (

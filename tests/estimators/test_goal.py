@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
-from skdice.metrics._scores import count_by_label
+from skdice.metrics import count_by_label
 from skdice.tasks import Goal, choose_decision, tune_thresholds
 from skdice.text._decoding import by_label
 

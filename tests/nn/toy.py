@@ -5,8 +5,7 @@ import torch
 from torch import nn
 
 from skdice.nn._batching import Batcher
-from skdice.text._encoding import EncodedDataset
-from skdice.text._ragged import Ragged, offsets_from_lengths, ranges
+from skdice.text import EncodedDataset, Ragged, offsets_from_lengths, ranges
 
 N_PIECES = 12
 N_CLASSES = 3
