@@ -46,12 +46,32 @@ def count(walk: Walk) -> tuple[int, int]:
 
 
 def walks_of_a_tagger(model: str) -> dict[str, Walk]:
-    """Return the walks of a default fit of a tagger and of a prediction."""
+    """Return the walks of a default fit of a tagger, of a prediction, and of a fit with all parts.
+
+    The last one scores tags together, reads the shapes of words, samples sentences, validates and
+    tunes a bias.
+    """
     sentences = [["john", "lives", "in", "oslo"], ["the", "city", "was", "old"]] * 4
     tags = [["B-PER", "O", "O", "B-LOC"], ["O"] * 4] * 4
     tagger = skdice.DiceTokenTagger(model, random_state=0)
-    walks = {"fit": walk_of(lambda: tagger.fit(sentences, tags))}
-    return walks | {"predict": walk_of(lambda: tagger.predict(sentences))}
+    rare = [["John", "lives", "at", "Acme"], *[["The", "city", "was", "old"]] * 5] * 4
+    tags_of_rare = [["B-PER", "O", "O", "B-ORG"], *[["O"] * 4] * 5] * 4
+    full = skdice.DiceTokenTagger(
+        model,
+        crf=True,
+        word_shapes=True,
+        negative_ratio=1.0,
+        validation_fraction=0.25,
+        background_bias="auto",
+        max_epochs=2,
+        verbose=0,
+        random_state=0,
+    )
+    return {
+        "fit": walk_of(lambda: tagger.fit(sentences, tags)),
+        "predict": walk_of(lambda: tagger.predict(sentences)),
+        "full fit": walk_of(lambda: full.fit(rare, tags_of_rare)),
+    }
 
 
 if __name__ == "__main__":

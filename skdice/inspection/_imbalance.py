@@ -9,9 +9,8 @@ import pandas as pd
 
 from .._inputs import check_rows, column_names, describe, is_table
 from .._typing import Answers, Labels, Questions, TagSequences
-from ..metrics import read_answers
+from ..metrics import are_chunk_tags, read_answers
 from ..tasks import check_indicator, check_questions
-from ..text import are_chunk_tags
 
 
 def imbalance_report(

@@ -14,8 +14,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from .._inputs import check_tags, check_token_lists
 from .._typing import TagSequences, TokenLists
-from ..metrics import EntitySpan, check_tag_sequences, get_entities
-from ..text import are_characters, are_chunk_tags
+from ..metrics import EntitySpan, are_chunk_tags, check_tag_sequences, get_entities
+from ..text import are_characters
 from ._entity_pairs import ENTITY_KINDS, EntityPair, pair_entities
 
 _PAGES = Environment(

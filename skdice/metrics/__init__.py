@@ -4,10 +4,12 @@ from ._entities import (
     ANY_ROLES,
     SPELLINGS,
     EntitySpan,
+    are_chunk_tags,
     check_tag_row,
     check_tag_sequences,
     find_entities,
     get_entities,
+    infer_scheme,
     parse_tag,
 )
 from ._row_counts import RowCounts, bootstrap_interval, count_rows

@@ -1,16 +1,18 @@
 """Tags as users pass them, and the entities that they write down."""
 
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from .._inputs import check_rows, describe, list_items
 from .._parameters import check_option
 from .._typing import Strings, TagSequences
 
-# How each tag scheme writes the roles of a word: B begins an entity, I is inside, E ends it, S is an
-# entity of one word.
+# How each tag scheme writes the roles of a word: B begins an entity, I is inside, E ends it, and S
+# is an entity of one word.
 SPELLINGS = {
     "IOB1": "BI",
     "IOB2": "BI",
@@ -22,6 +24,7 @@ SPELLINGS = {
 # The role of each letter, by scheme, and whatever the scheme is.
 ROLES = {scheme: dict(zip(letters, "BIES")) for scheme, letters in SPELLINGS.items()}
 ANY_ROLES = {letter: role for roles in ROLES.values() for letter, role in roles.items()}
+_CHUNK_TAG = re.compile(f"O|[{''.join(ANY_ROLES)}]-.+", re.DOTALL)
 
 
 class EntitySpan(NamedTuple):
@@ -219,3 +222,26 @@ def parse_tag(tag: str, scheme: str | None = None) -> tuple[str, str]:
     if scheme is not None:
         return "", ""
     return ("O", "") if tag == "." else ("I", str(tag))
+
+
+def are_chunk_tags(tags: Sequence[str]) -> bool:
+    """Return whether all tags are ``O`` or ``[BIESLMU]-type``, with at least one of the latter."""
+    return all(_CHUNK_TAG.fullmatch(tag) for tag in tags) and any(tag != "O" for tag in tags)
+
+
+def infer_scheme(sentences: Sequence[Sequence[str]]) -> str:
+    """Return the scheme of chunk tags: IOB1, IOB2 or IOBES (also for BMES and BILOU).
+
+    Tags B, I and O alone are IOB1 if more chunks start with I than with B where no chunk of their
+    type comes right before, otherwise IOB2: a stray I does not change the scheme.
+    """
+    roles = {tag: parse_tag(tag) for sentence in sentences for tag in sentence}
+    if any(role in ("E", "S") for role, _ in roles.values()):
+        return "IOBES"
+    starts = Counter(
+        roles[tag][0]
+        for sentence in sentences
+        for before, tag in pairwise(["O", *sentence])
+        if tag != "O" and (before == "O" or roles[before][1] != roles[tag][1])
+    )
+    return "IOB1" if starts["I"] > starts["B"] else "IOB2"

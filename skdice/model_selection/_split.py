@@ -10,8 +10,7 @@ from sklearn.model_selection import BaseCrossValidator, KFold
 from sklearn.utils import check_consistent_length, check_random_state
 
 from .._inputs import check_rows, list_some
-from ..metrics import check_tag_row
-from ..text import are_chunk_tags
+from ..metrics import are_chunk_tags, check_tag_row
 
 
 class StratifiedTagKFold(KFold):

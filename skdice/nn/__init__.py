@@ -4,7 +4,16 @@ from ._batching import Batch, Batcher, StepSampler, count_epoch, to_device
 from ._chain import TagChain
 from ._checkpoint import DirectoryCheckpoint
 from ._loading import Encoder, check_peft_config, describe_encoder, read_model
-from ._modules import HEAD, MODULES, TRANSFORMER, Frames, MeanModule, PairModule, TextModule
+from ._modules import (
+    HEAD,
+    MODULES,
+    TRANSFORMER,
+    Frames,
+    MeanModule,
+    PairModule,
+    TextModule,
+    TokenModule,
+)
 from ._net import Begun, NotFiniteError, TextNet, features_of
 from ._onnx import BATCH_TOKENS, onnx_network
 from ._runtime import (

@@ -13,7 +13,7 @@ from .._inputs import check_tags, check_token_lists, list_some
 from .._parameters import check_number
 from ..exceptions import warn
 from ..losses import check_loss_classes
-from ..metrics import RowCounts, count_rows, find_entities
+from ..metrics import RowCounts, are_chunk_tags, count_rows, find_entities, infer_scheme
 from ..text import (
     SHAPES,
     EncodedDataset,
@@ -22,11 +22,9 @@ from ..text import (
     TextReader,
     allowed_transitions,
     are_characters,
-    are_chunk_tags,
     by_label,
     encode_words,
     has_capital,
-    infer_scheme,
     keep_above,
 )
 from ._goal import F1, Goal, choose_decision, score_candidates

@@ -25,8 +25,8 @@ from .._inputs import (
     object_array,
     table_cells,
 )
-from ..metrics import get_entities
-from ..text import are_chunk_tags, infer_scheme, spelled_roles
+from ..metrics import are_chunk_tags, get_entities, infer_scheme
+from ..text import spelled_roles
 from ._rows import take
 
 # In this order: a bool is a number as well.

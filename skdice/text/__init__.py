@@ -23,8 +23,14 @@ from ._encoding import (
 )
 from ._queries import EncodedQueries, encode_queries
 from ._questions import EncodedQuestions, Span, encode_questions
-from ._ragged import Ragged, offsets_from_lengths, ranges
 from ._similarity import Similarities
 from ._splitting import SPLITTERS, Splitter, check_spaced, checked_split, find_splitter, find_word
-from ._tags import allowed_transitions, are_chunk_tags, infer_scheme, spelled_roles, write_tags
-from ._tokenizer import Frame, TextReader, WordTokenizer
+from ._tags import allowed_transitions, spelled_roles, write_tags
+from ._tokenizer import (
+    Frame,
+    Ragged,
+    TextReader,
+    WordTokenizer,
+    offsets_from_lengths,
+    ranges,
+)

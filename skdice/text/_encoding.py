@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ._ragged import Ragged, offsets_from_lengths, ranges
-from ._tokenizer import TextReader
+from ._tokenizer import Ragged, TextReader, offsets_from_lengths, ranges
 
 # Shapes of words, which encoders that ignore case are told as token types, numbered from 1; special
 # tokens have type 0.

@@ -7,8 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from ._encoding import EncodedDataset, cut_windows, room_beside
-from ._ragged import Ragged, offsets_from_lengths, ranges
-from ._tokenizer import TextReader
+from ._tokenizer import Ragged, TextReader, offsets_from_lengths, ranges
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ._encoding import EncodedDataset, cut_windows, room_beside
-from ._ragged import Ragged, offsets_from_lengths, ranges
-from ._tokenizer import TextReader, WordTokenizer
+from ._tokenizer import Ragged, TextReader, WordTokenizer, offsets_from_lengths, ranges
 
 Span = tuple[int, int]
 

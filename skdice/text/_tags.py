@@ -1,41 +1,14 @@
 """Tag schemes: which tag may follow which, the best well-formed sequence, and tags of entities."""
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ..metrics import ANY_ROLES, SPELLINGS, parse_tag
+from ..metrics import SPELLINGS, parse_tag
 
-_CHUNK_TAG = re.compile(f"O|[{''.join(ANY_ROLES)}]-.+", re.DOTALL)
 # Sentences are decoded together as long as what is kept of them stays below this many numbers.
 _VITERBI_CELLS = 1_000_000
-
-
-def are_chunk_tags(tags: Sequence[str]) -> bool:
-    """Return whether all tags are ``O`` or ``[BIESLMU]-type``, with at least one of the latter."""
-    return all(_CHUNK_TAG.fullmatch(tag) for tag in tags) and any(tag != "O" for tag in tags)
-
-
-def infer_scheme(sentences: Sequence[Sequence[str]]) -> str:
-    """Return the scheme of chunk tags: IOB1, IOB2 or IOBES (also for BMES and BILOU).
-
-    Tags B, I and O alone are IOB1 if more chunks start with I than with B where no chunk of their
-    type comes right before, otherwise IOB2: a stray I does not change the scheme.
-    """
-    roles = {tag: parse_tag(tag) for sentence in sentences for tag in sentence}
-    if any(role in ("E", "S") for role, _ in roles.values()):
-        return "IOBES"
-    starts = Counter(
-        roles[tag][0]
-        for sentence in sentences
-        for before, tag in pairwise(["O", *sentence])
-        if tag != "O" and (before == "O" or roles[before][1] != roles[tag][1])
-    )
-    return "IOB1" if starts["I"] > starts["B"] else "IOB2"
 
 
 def spelled_roles(tags: Iterable[str]) -> dict[str, str]:

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from skdice.nn import Batcher, train
+from skdice.nn import Batcher, Run
 from skdice.nn._accumulation import accumulate_gradient
 from skdice.text import EncodedDataset, Ragged, offsets_from_lengths, ranges
 
@@ -90,7 +90,8 @@ def forward_of(module):
 
 def fit_net(net, sampler, validate=None, patience=None):
     """Train a network that is initialised."""
-    train(net, sampler, validate=validate, patience=patience)
+    with Run(validate, patience).watching(net):
+        net.partial_fit(sampler)
     return net
 
 

@@ -5,16 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from skdice.metrics import get_entities
-from skdice.text import (
-    _tags,
-    allowed_transitions,
-    are_chunk_tags,
-    infer_scheme,
-    spelled_roles,
-    write_tags,
-)
-from skdice.text._tags import best_sequences
+from skdice.metrics import are_chunk_tags, get_entities, infer_scheme
+from skdice.text import _tags, spelled_roles, write_tags
+from skdice.text._tags import allowed_transitions, best_sequences
 
 TYPES = ("X", "Y")
 # How a chunk of n words is written: first word, inner words, last word, single word.
