@@ -10,11 +10,7 @@ from imblearn.pipeline import make_pipeline as make_sampling_pipeline
 from imblearn.under_sampling import RandomUnderSampler
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import (
-    BaggingClassifier,
-    StackingClassifier,
-    VotingClassifier,
-)
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import (

@@ -17,10 +17,7 @@ import pytest
 import torch
 import transformers as tr
 
-from skdice import (
-    DiceSpanExtractor,
-    DiceTokenTagger,
-)
+from skdice import DiceSpanExtractor, DiceTokenTagger
 from skdice.nn import Batcher, TokenModule, describe_encoder
 
 from ..corpora import easy_corpus

@@ -6,11 +6,7 @@ That they work at all is in test_sklearn_table.
 import numpy as np
 import sklearn
 from sklearn.base import clone
-from sklearn.model_selection import (
-    GridSearchCV,
-    cross_val_predict,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 

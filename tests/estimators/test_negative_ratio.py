@@ -11,12 +11,7 @@ import torch
 from scipy.special import expit, softmax
 from skorch.callbacks import Callback
 
-from skdice import (
-    DicePairClassifier,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
+from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.fitting import SampledTrainingSet
 from skdice.losses import DiceLoss, FocalLoss, SelfAdjustingDiceLoss, SumsMemory, TverskyLoss
 from skdice.nn import Draw
