@@ -117,10 +117,7 @@ DAMAGES = {
     "a weight less": (without_a_weight, "no weights classifier.bias"),
     "another network": (config(num_hidden_layers=3), "no weights of the right shape .*layer.2"),
     # Nothing is unpickled.
-    "pickled weights": (
-        pickled_in_place_of_weights,
-        "loaded: pytorch_model.bin is missing",
-    ),
+    "pickled weights": (pickled_in_place_of_weights, "loaded: pytorch_model.bin is missing"),
     "a pickle": (
         manifest(lambda c: c["parameters"].update(lr={"type": "pickle", "value": "x"})),
         "pickle",
@@ -144,10 +141,7 @@ DAMAGES = {
         added("adapter_config.json", '{"base_model_name_or_path": "x/y"}'),
         "adapter_config.json is missing, or was not saved with it",
     ),
-    "special tokens": (
-        added("special_tokens_map.json"),
-        "not saved with it",
-    ),
+    "special tokens": (added("special_tokens_map.json"), "not saved with it"),
 }
 
 

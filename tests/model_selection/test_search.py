@@ -10,11 +10,7 @@ import optuna
 import pandas as pd
 import pytest
 import sklearn
-from optuna.distributions import (
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FixedTrial
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import make_classification
