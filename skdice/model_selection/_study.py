@@ -123,9 +123,9 @@ def run_study(
 ) -> Study:
     """Run the trials that the study of a DiceSearchCV lacks, and return it.
 
-    The first trial, or another one if that was lost, suggests what `first` says; `made_of` is what a trial's score
-    depends on. A ValueError says that processes cannot share the storage, or that the study belongs
-    to another search.
+    The first trial suggests what `first` says, or another trial if that one was lost; `made_of` is
+    what a trial's score depends on. A ValueError says that processes cannot share the storage, or
+    that the study belongs to another search.
     """
     storage, n_jobs = _open_storage(search.storage), effective_n_jobs(search.n_jobs)
     if n_jobs > 1 and isinstance(storage, InMemoryStorage):
