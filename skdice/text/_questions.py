@@ -64,7 +64,7 @@ def encode_questions(
     A question that leaves no room for its context, or an answer without a piece, is a ValueError,
     which names the row.
     """
-    asked = tokenizer.encode_texts(questions)
+    asked = tokenizer.encode(questions, as_words=False)
     which, distinct = pd.factorize(np.array(contexts, dtype=object))
     pieces, start, end = tokenizer.encode_with_offsets(distinct.tolist())
     is_filled = start < end
