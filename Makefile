@@ -1,5 +1,6 @@
 # make demo [DATA=<dir with train/dev/test in CoNLL columns>]   fine-tune and compare the losses
-# make test                                                     lint, types and the whole test suite
+# make test                                                     lint, types and the tests of a few minutes
+# make test-all                                                 the same with all tests
 # make test-lowest                                              the suite with the lowest versions allowed
 # make docs                                                     the site, in docs/_build/html
 # make dist                                                     source archive and wheel, checked
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 SOURCES := pyproject.toml constraints.txt
 
-.PHONY: demo test test-lowest docs dist test-wheel bench clean
+.PHONY: demo test test-all test-lowest docs dist test-wheel bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -32,12 +33,13 @@ demo: $(VENV)/.demo-installed
 	$(BIN)/python examples/demo.py $(if $(DATA),--data "$(DATA)")
 
 # A thread for each of two processes, and for those that they start, which find modules compiled.
-test: $(VENV)/.test-installed
+test: SELECTED := -m "not slow"
+test test-all: $(VENV)/.test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal $(SELECTED)
 
 # The floors of pyproject.toml as pins, so each floor has to be a release. Only torch keeps its version of
 # constraints.txt: few indexes have older builds for the CPU, and those for CUDA are gigabytes.

@@ -209,18 +209,20 @@ def read_span(span: Any, name: str, where: str) -> Span:
     return int(start), int(end), str(label)
 
 
-def check_span(span: Any, name: str, where: str, n_words: int | None = None) -> Span:
-    """Return (start, end, label) of a sentence, in whose ``n_words`` it must lie, if given."""
+def check_span(
+    span: Any, name: str, where: str, size: int | None = None, unit: str = "words"
+) -> Span:
+    """Return (start, end, label) of a text, in whose ``size`` it must lie, if that is given."""
     start, end, label = read_span(span, name, where)
     if start >= end:
         raise ValueError(
             f"The end of a span is exclusive and must be larger than its start; {where} has "
             f"{(start, end, label)}."
         )
-    if start < 0 or (n_words is not None and end > n_words):
-        size = "" if n_words is None else f"{n_words} words and "
+    if start < 0 or (size is not None and end > size):
+        has = "" if size is None else f"{size} {unit} and "
         raise ValueError(
-            f"A span must lie in its sentence; {where} has {size}the span {(start, end, label)}."
+            f"A span must lie in its text; {where} has {has}the span {(start, end, label)}."
         )
     return start, end, label
 

@@ -127,10 +127,10 @@ def relevant_parameters(instance: Any, where: str = "in predictions") -> dict[st
     }
 
 
-def check_parameters(instance: Any) -> None:
-    """Raise a ValueError unless every parameter of an object is allowed, each by itself."""
+def check_parameters(instance: Any, names: Collection[str] | None = None) -> None:
+    """Raise a ValueError unless all parameters of an object, or those named, are allowed."""
     for name, parameter in parameters_of(type(instance)).items():
-        if parameter.check is not None:
+        if parameter.check is not None and (names is None or name in names):
             parameter.check(type(instance).__name__, name, getattr(instance, name))
 
 

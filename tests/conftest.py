@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from skdice._digest import digest
+from skdice.fitting import CONSTANTS
 from skdice.nn import _onnx
 
 from .tiny_models import BUILDERS, build_bert
@@ -102,3 +103,14 @@ def tiny_roberta(tiny_models):
 def tiny_model(request, tiny_models):
     """Each of the two tiny models in turn."""
     return tiny_models(request.param)
+
+
+@pytest.fixture
+def constants(monkeypatch):
+    """Return a function that sets constants of the rules of "auto"."""
+
+    def set_constants(**values):
+        for name, value in values.items():
+            monkeypatch.setitem(CONSTANTS, name, CONSTANTS[name]._replace(value=value))
+
+    return set_constants

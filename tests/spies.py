@@ -26,9 +26,14 @@ class Spy(Callback):
         self.function(net, self.count_)
 
 
+def internals(estimator):
+    """Return what has the task, the logits and all that was fitted, for other modules to ask."""
+    return estimator.internals
+
+
 def fitted_state(estimator):
     """Return what a fit has set, but the network: the fields of the task one by one."""
-    fitted, task = estimator.internals.fitted, estimator.internals.task
+    fitted, task = internals(estimator).fitted, internals(estimator).task
     left_out = ("net", "reader", "task")
     state = {f.name: getattr(fitted, f.name) for f in fields(fitted) if f.name not in left_out}
     return state | {field.name: getattr(task, field.name) for field in fields(task)}
@@ -36,8 +41,8 @@ def fitted_state(estimator):
 
 def encoded_rows(estimator, X):
     """Return encoded rows of an estimator."""
-    inner = estimator.internals
-    encoded = inner.task.encode(inner.task.read_X(X), inner.fitted.reader)
+    task = internals(estimator).task
+    encoded = task.encode(task.read_X(X), internals(estimator).fitted.reader)
     return getattr(encoded, "dataset", encoded)
 
 

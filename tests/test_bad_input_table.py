@@ -191,6 +191,9 @@ CASES = {
         lambda model: classify(model, y=[["a"], ["a", "b"], [], ["b"]]),
         lambda model: classify(model, y=[["a", "b"]] * 4),
     ],
+    "two columns of labels with one name": [
+        lambda model: classify(model, y=pd.DataFrame(np.eye(4, 2, dtype=int), columns=[*"aa"])),
+    ],
     "texts longer than `max_length`": [
         lambda model: classify(model, changed(TEXTS, 1, "oslo " * 70))
     ],

@@ -223,6 +223,45 @@ def test_compare_equals_python(folder, run, tiny_bert):
     assert f"skdice: {comparison.caption()}\n" in err
 
 
+LETTERS = "0\tjohn saw oslo\n1\tthe said\n" * 6
+
+
+class TestLabelsOfSeveralFiles:
+    """They are numbers only if all of them are, in the model too."""
+
+    @pytest.fixture(autouse=True)
+    def files(self, folder, tiny_bert):
+        Path("ints.tsv").write_text(LETTERS)
+        Path("mixed.tsv").write_text(LETTERS + "x\tberlin\n" * 6)
+        self.fit = f"--task texts --model {tiny_bert} --epochs 1 {FAST}"
+
+    @pytest.mark.parametrize("train, valid", [("mixed", "ints"), ("ints", "mixed")])
+    def test_fit_and_compare(self, run, train, valid):
+        status, _, err = run(f"fit {train}.tsv --valid {valid}.tsv --out a {self.fit}")
+        assert status == 0, err
+        assert set(load_pretrained("a").classes_) == ({*"01x"} if train == "mixed" else {*"01"})
+        losses = "--losses ce --seeds 0"
+        status, _, err = run(f"compare {train}.tsv {valid}.tsv {losses} {self.fit}")
+        assert status == 0, err
+
+    def test_score(self, run):
+        run(f"fit mixed.tsv --out a {self.fit}")
+        status, out, err = run("score a ints.tsv")
+        assert (status, "Traceback" in err) == (0, False)
+        rows = read_tsv(out).set_index("rows")
+        assert list(rows) == ["precision", "recall", "f1-score", "support", "accuracy"]
+        X, y = read_labeled_text("ints.tsv")
+        right = np.mean(load_pretrained("a").predict(X) == y.astype(str))
+        assert rows.loc["accuracy", ["accuracy", "support"]].tolist() == [right, 12]
+        assert rows.loc["accuracy", "precision":"f1-score"].isna().all()
+        assert rows.loc["0", "support"] == 6
+        assert f"score of 12 rows: {right:.4f}" in err
+        run(f"fit ints.tsv --out a {self.fit}")
+        status, _, err = run("score a mixed.tsv")
+        assert status == 2
+        assert "error: All labels must be of one type; row 0 of y is 0 and row 12 is 'x'" in err
+
+
 class TestPredict:
     @pytest.mark.parametrize(
         "file, start, end",
@@ -257,10 +296,17 @@ class TestPredict:
         header = "line\tstart\tend\tlabel\tscore\ttext\n"
         assert run(f"predict {tagger}") == (0, header, "skdice: lines: 0, predictions: 0\n")
 
-    def test_bad_lines(self, tagger, run):
-        status, _, err = run(f"predict {tagger}", stdin=b"oslo\n\nau caf\xe9\n")
+    @pytest.mark.parametrize("n_before", [1, 1500])
+    def test_a_line_that_is_no_utf8(self, tagger, run, n_before):
+        """It has no prediction, all others have theirs, and the command fails at its end."""
+        status, out, err = run(f"predict {tagger}", b"oslo\n" * n_before + b"caf\xe9\noslo\n")
         assert status == 2
-        assert "skdice: error: 'utf-8' codec can't decode byte 0xe9 in position 12" in err
+        assert f"error: line {n_before + 1}: no UTF-8, and so without predictions" in err
+        expected = [*range(1, n_before + 1), n_before + 2]
+        assert sorted(set(read_tsv(out)["line"])) == expected
+        status, out, err = run(f"predict {tagger}", b"\xff\n" * 12)
+        assert (status, len(read_tsv(out))) == (2, 0)
+        assert "error: line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...: no UTF-8" in err
 
     def test_several_labels(self, folder, run, tiny_bert):
         X = easy_texts(12)[0]
@@ -326,6 +372,7 @@ def test_examples_run(folder, run, tiny_bert):
         assert (status, out != "") == (0, True), err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="there are pipes as in a shell")
 def test_process_and_a_reader_that_stops_early(tagger):
     done = run_process(f"{SKDICE} predict {tagger}", stdin="\n".join(TEXTS))

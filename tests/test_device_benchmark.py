@@ -15,6 +15,7 @@ def broken(*args, **options):
     raise RuntimeError("no profiler here")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_profiler", [True, False])
 def test_all_parts_run_on_a_cpu(has_profiler, tmp_path, monkeypatch, capsys):
     (tmp_path / "tiny").mkdir()

@@ -133,6 +133,7 @@ print(digest([value, frozenset("xyz"), "\\U0001fae8\\ud83e"]))
 """
 
 
+@pytest.mark.slow
 def test_the_process_does_not_matter():
     """The order of sets and dicts, addresses and hash seeds differ between processes."""
     found = [

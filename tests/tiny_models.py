@@ -73,7 +73,7 @@ def build_bert(path: Path, max_position_embeddings: int = 64, **config) -> str:
     torch_config = BertConfig(
         vocab_size=n_pieces, max_position_embeddings=max_position_embeddings, **{**SIZES, **config}
     )
-    return _save(BertModel(torch_config, add_pooling_layer=False), path)
+    return save(BertModel(torch_config, add_pooling_layer=False), path)
 
 
 def build_distilbert(path: Path, num_hidden_layers: int = 2) -> str:
@@ -86,7 +86,7 @@ def build_distilbert(path: Path, num_hidden_layers: int = 2) -> str:
         n_heads=2,
         hidden_dim=64,
     )
-    return _save(DistilBertModel(config), path)
+    return save(DistilBertModel(config), path)
 
 
 def build_mpnet(path: Path, **config) -> str:
@@ -95,7 +95,7 @@ def build_mpnet(path: Path, **config) -> str:
     torch_config = MPNetConfig(
         vocab_size=n_pieces, max_position_embeddings=66, **{**SIZES, **config}
     )
-    return _save(MPNetModel(torch_config, add_pooling_layer=False), path)
+    return save(MPNetModel(torch_config, add_pooling_layer=False), path)
 
 
 def build_electra(path: Path, **config) -> str:
@@ -104,7 +104,7 @@ def build_electra(path: Path, **config) -> str:
     torch_config = ElectraConfig(
         vocab_size=n_pieces, embedding_size=16, max_position_embeddings=64, **{**SIZES, **config}
     )
-    return _save(ElectraModel(torch_config), path)
+    return save(ElectraModel(torch_config), path)
 
 
 def build_roberta(path: Path, **config) -> str:
@@ -120,7 +120,7 @@ def build_roberta(path: Path, **config) -> str:
         eos_token_id=2,
         **{**SIZES, **config},
     )
-    return _save(RobertaModel(torch_config, add_pooling_layer=False), path)
+    return save(RobertaModel(torch_config, add_pooling_layer=False), path)
 
 
 def build_modernbert(path: Path) -> str:
@@ -154,7 +154,7 @@ def build_modernbert(path: Path) -> str:
         intermediate_size=64,
         mlp_dropout=0.1,
     )
-    return _save(ModernBertModel(config), path)
+    return save(ModernBertModel(config), path)
 
 
 def build_deberta_v2(path: Path) -> str:
@@ -174,7 +174,7 @@ def build_deberta_v2(path: Path) -> str:
         share_att_key=True,
         **SIZES,
     )
-    return _save(DebertaV2Model(config), path)
+    return save(DebertaV2Model(config), path)
 
 
 def build_xlnet(path: Path, num_hidden_layers: int = 2) -> str:
@@ -190,7 +190,7 @@ def build_xlnet(path: Path, num_hidden_layers: int = 2) -> str:
         d_inner=64,
         pad_token_id=5,
     )
-    return _save(XLNetModel(config), path)
+    return save(XLNetModel(config), path)
 
 
 def change_weights(path: str | Path) -> None:
@@ -258,13 +258,14 @@ def _unigram_pieces(special: list[str]) -> list[tuple[str, float]]:
     return [(piece, 0.0) for piece in special] + [(part, len(part) / 10 - 8) for part in parts]
 
 
-def _save(model, path: Path) -> str:
+def save(model, path: Path, std: float = 0.1) -> str:
+    """Save a model with random weights."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model.init_weights()
         for parameter in model.parameters():
             if parameter.ndim > 1:
-                torch.nn.init.normal_(parameter, std=0.1)
+                torch.nn.init.normal_(parameter, std=std)
     with loading(str(path)):
         model.save_pretrained(path)
     return str(path)

@@ -54,6 +54,10 @@ class Contender(NamedTuple):
     script, environment : str
         The script and the file of requirements, without their endings.
     tasks : tuple of str
+    options : str
+        What the script sets of the training, in words.
+    precision : str
+        Of the training, where the script does not say it itself.
     """
 
     library: str
@@ -61,25 +65,75 @@ class Contender(NamedTuple):
     script: str
     environment: str
     tasks: tuple[str, ...] = ("entities",)
+    options: str = "none set"
+    precision: str = "fp32"
 
 
+NGRAMS = "TF-IDF of characters 2 to 4"
+REGRESSION = "logistic regression, C 1, balanced"
 CONTENDERS = {
     "skdice": Contender("skdice", "the defaults", "dice", "skdice", ("entities", "pairs", "texts")),
     "trainer_defaults": Contender("Trainer", "defaults", "trainer", "transformers"),
-    "trainer_tuned": Contender("Trainer", "tuned, constrained", "trainer", "transformers"),
+    "trainer_tuned": Contender(
+        "Trainer",
+        "tuned, constrained",
+        "trainer",
+        "transformers",
+        options="lr 1e-4, head 5e-4, 30 epochs, batches of 16 by length, warmup 0.1, "
+        "embeddings frozen, best path of IOB2",
+    ),
     "span_marker": Contender("SpanMarker", "as skdice trains", "spans", "span_marker"),
-    "crfsuite": Contender("sklearn-crfsuite", "of its tutorial", "crf", "crfsuite"),
+    "crfsuite": Contender(
+        "sklearn-crfsuite",
+        "of its tutorial",
+        "crf",
+        "crfsuite",
+        options="c1 0.1, c2 0.1, 100 iterations",
+        precision="fp64",
+    ),
     "characters": Contender(
-        "scikit-learn", "character n-grams", "characters", "skdice", ("pairs",)
+        "scikit-learn",
+        "character n-grams",
+        "characters",
+        "skdice",
+        ("pairs",),
+        f"{NGRAMS}, {REGRESSION}",
+        "fp64",
     ),
     "cosine": Contender(
-        "scikit-learn", "cosine of character n-grams", "cosine", "skdice", ("pairs",)
+        "scikit-learn",
+        "cosine of character n-grams",
+        "cosine",
+        "skdice",
+        ("pairs",),
+        f"{NGRAMS}, the share of matches",
+        "fp64",
     ),
-    "words": Contender("scikit-learn", "words, character n-grams", "words", "skdice", ("texts",)),
+    "words": Contender(
+        "scikit-learn",
+        "words, character n-grams",
+        "words",
+        "skdice",
+        ("texts",),
+        f"TF-IDF of words 1 to 2, {NGRAMS}, {REGRESSION}",
+        "fp64",
+    ),
     "frozen": Contender(
-        "sentence-transformers", "frozen embeddings", "frozen", "setfit", ("pairs", "texts")
+        "sentence-transformers",
+        "frozen embeddings",
+        "frozen",
+        "setfit",
+        ("pairs", "texts"),
+        "logistic regression, C 10, balanced",
     ),
-    "setfit": Contender("SetFit", "of its readme", "few_shot", "setfit", ("pairs", "texts")),
+    "setfit": Contender(
+        "SetFit",
+        "of its readme",
+        "few_shot",
+        "setfit",
+        ("pairs", "texts"),
+        "1 epoch, 20 iterations, batches of 16",
+    ),
 }
 
 
@@ -158,35 +212,49 @@ def run(key: tuple[str, str, int], data: Path, environments: Path) -> dict[str, 
     corpus, parts = CORPORA[name], draw(name, "250", seed, data)
     result = do(contender, make_task(key, parts), environments)
     predicted = result.pop("predicted")
-    return dict(zip(KEY, key)) | result | {"score": score(corpus, parts.test, predicted)}
+    row = dict(zip(KEY, key)) | result | {"score": score(corpus, parts.test, predicted)}
+    how = CONTENDERS[contender]
+    return row | {
+        "commit": checked_out(),
+        "precision": result["precision"] or how.precision,
+        "options": how.options,
+    }
+
+
+def checked_out() -> str:
+    """Return the commit that is checked out, with "-dirty" if a file differs from it."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE)
+    return done.stdout.strip()
 
 
 def table(runs: pd.DataFrame, task: str) -> str:
-    """Return the scores and seconds of the contenders that have runs, means over the draws.
+    """Return what skdice scores, and by how much the contenders that have runs differ from it.
 
-    A score is followed by the difference to the defaults of skdice on the draws that both have,
-    with their number; in brackets are the seconds of the fit.
+    A difference is the mean over the draws that both have; ``n`` is their number. Seconds are those
+    of the fits on these draws.
     """
-    cells = runs.groupby(["corpus", "contender"]).mean()
-    by_draw = runs.set_index(["corpus", "contender", "seed"])["score"].sort_index()
-    columns = [c for c in NAMES if CORPORA[c].task == task and c in cells.index.droplevel(1)]
+    of = {
+        key: rows.set_index("seed")[["score", "fit_seconds"]]
+        for key, rows in runs.groupby(["corpus", "contender"])
+    }
+    columns = [c for c in NAMES if CORPORA[c].task == task and (c, OURS) in of]
     lines = []
     for name, contender in CONTENDERS.items():
-        if task not in contender.tasks:
-            continue
-        line = []
+        cells = []
         for corpus in columns:
-            shown = ""
-            if (corpus, name) in cells.index:
-                cell = cells.loc[(corpus, name)]
-                apart = ""
-                if name != OURS and (corpus, OURS) in cells.index:
-                    shared = (by_draw[(corpus, name)] - by_draw[(corpus, OURS)]).dropna()
-                    apart = f", {shared.mean():+.1f} of {len(shared)}" if len(shared) else ""
-                shown = f"{cell.score:.1f}{apart} ({cell.fit_seconds:.1f} s)"
-            line.append(shown)
-        if any(line):
-            lines.append([contender.library, contender.settings, str(count_lines(name)), *line])
+            ours = of[corpus, OURS]
+            theirs = of.get((corpus, name), ours.iloc[:0])
+            draws = ours.index.intersection(theirs.index)
+            if draws.empty:
+                cells.append("")
+                continue
+            score, seconds = theirs.loc[draws].mean()
+            apart = score - ours.loc[draws, "score"].mean()
+            shown = f"{score:.1f}" if name == OURS else f"{apart:+.1f}"
+            cells.append(f"{shown}, n = {len(draws)}, {seconds:.{int(seconds < 10)}f} s")
+        if any(cells):
+            lines.append([contender.library, contender.settings, str(count_lines(name)), *cells])
     header = ["library", "settings", "lines", *columns]
     shown = pd.DataFrame(lines, columns=header)
     return str(shown.to_markdown(index=False, disable_numparse=True))

@@ -1,8 +1,9 @@
 """The commands report, fit, compare, score and predict."""
 
 import argparse
+import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -22,6 +23,7 @@ _TASK_OF_SUFFIX = {
     ".json": "questions",
 }
 _BLOCK = 1000  # lines that are predicted at a time
+_UNDECODED = re.compile("[\udc80-\udcff]")  # bytes that are no UTF-8, as Python escapes them
 
 
 def run_report(arguments: argparse.Namespace) -> None:
@@ -39,8 +41,11 @@ def run_fit(arguments: argparse.Namespace) -> None:
     check_place(arguments.out)  # Before hours of training.
     task = _choose_task(arguments)
     X, y = _read_data(arguments, arguments.data, task)
-    file = getattr(arguments, "valid", None)
-    validation = None if file is None else _read_data(arguments, file, task)
+    file, validation = getattr(arguments, "valid", None), None
+    if file is not None:
+        X_valid, y_valid = _read_data(arguments, file, task)
+        y, y_valid = _alike(y, y_valid)
+        validation = X_valid, y_valid
     estimator = _make_estimator(arguments, task).fit(X, y, validation=validation)
     estimator.save_pretrained(arguments.out)
     _write_table(estimator.history_.reset_index())
@@ -52,10 +57,12 @@ def run_compare(arguments: argparse.Namespace) -> None:
     from ..model_selection import compare_losses
 
     task = _choose_task(arguments)
-    train = _read_data(arguments, arguments.data, task)
-    test = _read_data(arguments, arguments.test, task)
+    X, y = _read_data(arguments, arguments.data, task)
+    X_test, y_test = _read_data(arguments, arguments.test, task)
+    y, y_test = _alike(y, y_test)
     options = _given(arguments, "losses", "seeds", "baseline", "tune_threshold", "cache_dir")
-    comparison = compare_losses(_make_estimator(arguments, task), *train, *test, **options)
+    estimator = _make_estimator(arguments, task)
+    comparison = compare_losses(estimator, X, y, X_test, y_test, **options)
     _write_table(comparison.table().reset_index())
     note(comparison.caption())
 
@@ -69,6 +76,9 @@ def run_score(arguments: argparse.Namespace) -> None:
 
     estimator, task = _load(arguments)
     X, y = _read_data(arguments, arguments.data, task)
+    if task in ("pairs", "texts"):  # The file alone does not say whether 0 is a number.
+        known = {str(label): label for label in estimator.classes_.tolist()}
+        y = [known.get(str(label), label) for label in y.tolist()]
     predicted, score = estimator.predict(X), estimator.score(X, y)
     if task == "questions":
         table = squad_report(y, predicted)
@@ -78,7 +88,10 @@ def run_score(arguments: argparse.Namespace) -> None:
             report = entity_classification_report
         elif task == "tagging":
             y, predicted = ([tag for tags in rows for tag in tags] for rows in (y, predicted))
-        table = pd.DataFrame(report(y, predicted, output_dict=True, zero_division=0)).T
+        found = report(y, predicted, output_dict=True, zero_division=0)
+        if isinstance(found.get("accuracy"), float):
+            found["accuracy"] = {"accuracy": found["accuracy"], "support": len(y)}
+        table = pd.DataFrame(found).T
     _write_table(table.rename_axis("rows").reset_index())
     note(f"score of {len(X):,} rows: {score:.4f}")
 
@@ -90,7 +103,7 @@ def run_predict(arguments: argparse.Namespace) -> None:
 
     estimator, task = _load(arguments)
     columns = ["label", "score"]
-    predict: Callable[[Any, list[str], int], Rows] = _classify
+    predict: Callable[[Any, Mapping[int, str]], Rows] = _classify
     if getattr(estimator, "scheme_", None) is not None:
         columns, predict = ["start", "end", "label", "score", "text"], _find_entities
     elif task == "tagging":
@@ -102,13 +115,22 @@ def run_predict(arguments: argparse.Namespace) -> None:
     lines = iter(tqdm(_read_lines(arguments), unit=" lines", disable=is_hidden))
     _write_table(pd.DataFrame(columns=columns))
     n_lines = n_found = 0
+    undecoded: list[int] = []
     while block := list(islice(lines, _BLOCK)):
-        predicted = enumerate(predict(estimator, block, n_lines + 1), start=n_lines + 1)
+        numbered = dict(enumerate(block, start=n_lines + 1))
+        undecoded += (wrong := [i for i, line in numbered.items() if _UNDECODED.search(line)])
+        read = {i: line for i, line in numbered.items() if i not in wrong}
+        predicted = zip(read, predict(estimator, read))
         found = [(number, *row) for number, rows in predicted for row in rows]
         _write_table(pd.DataFrame(found, columns=columns), has_header=False)
         sys.stdout.flush()
         n_lines, n_found = n_lines + len(block), n_found + len(found)
     note(f"lines: {n_lines:,}, predictions: {n_found:,}")
+    if undecoded:
+        shown = ", ".join(map(str, undecoded[:10])) + (", ..." if len(undecoded) > 10 else "")
+        raise ValueError(
+            f"line {shown}: no UTF-8, and so without predictions; all other lines have theirs."
+        )
 
 
 def _read_lines(arguments: argparse.Namespace) -> Iterable[str]:
@@ -117,7 +139,7 @@ def _read_lines(arguments: argparse.Namespace) -> Iterable[str]:
     file = getattr(arguments, "file", None)
     if file is None:
         stdin: Any = sys.stdin
-        stdin.reconfigure(encoding="utf-8-sig")
+        stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape")
         return (line.removesuffix("\n") for line in stdin)
     if suffix_of(file) in _TASK_OF_SUFFIX:
         raise ValueError(
@@ -127,32 +149,33 @@ def _read_lines(arguments: argparse.Namespace) -> Iterable[str]:
     return read_lines(file)
 
 
-def _find_entities(tagger: Any, lines: list[str], first: int) -> Rows:
+def _find_entities(tagger: Any, lines: Mapping[int, str]) -> Rows:
     return [
         [(*entity, text[entity.start : entity.end]) for entity in entities]
-        for text, entities in zip(lines, tagger.predict_entities(lines))
+        for text, entities in zip(lines.values(), tagger.predict_entities(list(lines.values())))
     ]
 
 
-def _tag_words(tagger: Any, lines: list[str], first: int) -> Rows:
+def _tag_words(tagger: Any, lines: Mapping[int, str]) -> Rows:
     from ..text import checked_split, find_splitter
 
     split = find_splitter("skdice predict", tagger.splitter_)
-    places = [checked_split(split, text, i) for i, text in enumerate(lines, start=first)]
-    words = [[text[a:b] for a, b in inside] for text, inside in zip(lines, places)]
+    places = [checked_split(split, text, i) for i, text in lines.items()]
+    words = [[text[a:b] for a, b in inside] for text, inside in zip(lines.values(), places)]
     return [
         [(*place, tag, word) for place, tag, word in zip(*row)]
         for row in zip(places, tagger.predict(words), words)
     ]
 
 
-def _answer(extractor: Any, lines: list[str], first: int) -> Rows:
-    return [[(answer,)] for answer in extractor.predict(_split_lines(lines, first))]
+def _answer(extractor: Any, lines: Mapping[int, str]) -> Rows:
+    return [[(answer,)] for answer in extractor.predict(_split_lines(lines))]
 
 
-def _classify(classifier: Any, lines: list[str], first: int) -> Rows:
+def _classify(classifier: Any, lines: Mapping[int, str]) -> Rows:
     is_pairs = classifier.internals.task.info.name == "pairs"
-    labels, scores = classifier.predict_scored(_split_lines(lines, first) if is_pairs else lines)
+    X = _split_lines(lines) if is_pairs else list(lines.values())
+    labels, scores = classifier.internals.predict_scored(X)
     if labels.ndim == 1:
         labels = labels[:, None] == classifier.classes_
     classes = classifier.classes_.tolist()
@@ -162,10 +185,10 @@ def _classify(classifier: Any, lines: list[str], first: int) -> Rows:
     ]
 
 
-def _split_lines(lines: list[str], first: int) -> list[tuple[str, ...]]:
+def _split_lines(lines: Mapping[int, str]) -> list[tuple[str, ...]]:
     """Return two texts of each line."""
-    rows = [tuple(line.split("\t")) for line in lines]
-    for number, (line, row) in enumerate(zip(lines, rows), start=first):
+    rows = [tuple(line.split("\t")) for line in lines.values()]
+    for (number, line), row in zip(lines.items(), rows):
         if len(row) != 2:
             got = f"{len(row) - 1} in {line!r}"
             raise ValueError(
@@ -223,6 +246,13 @@ def _read_data(arguments: argparse.Namespace, path: str, task: str) -> tuple[Any
         raise ValueError(f"--read: {error}") from error
     note(f"{path}: {len(X):,} rows for --task {task}, read by {name}")
     return X, y
+
+
+def _alike(*labels: Any) -> list[Any]:
+    """Return the labels of several files as numbers if they are integers in all, else as str."""
+    if len({str(getattr(y, "dtype", "")) for y in labels}) == 1:
+        return list(labels)
+    return [list(map(str, y.tolist())) for y in labels]
 
 
 def _write_table(table: Any, has_header: bool = True) -> None:

@@ -111,13 +111,8 @@ def check_annotated(X: Any, y: Any) -> tuple[list[str], list[list[Any]]]:
 def _check_spans(spans: Any, text: str, i: int) -> list[Any]:
     checked: list[Any] = []
     for span in check_rows(spans, f"Row {i} of y", "(start, end, label)"):
-        start, end, label = check_span(span, "y", f"row {i}")
+        start, end, label = check_span(span, "y", f"row {i}", len(text), "characters")
         check_encodable(label, f"the label of a span in row {i} of y")
-        if end > len(text):
-            raise ValueError(
-                f"A span must lie in its text; row {i} has {len(text)} characters and the span "
-                f"{(start, end, label)}."
-            )
         scores = [span.get("score")] if isinstance(span, Mapping) else span[3:]
         checked.append((start, end, label, *(float(one) for one in scores if one is not None)))
     return sorted(checked)

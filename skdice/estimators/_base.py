@@ -4,29 +4,24 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import NotFittedError
 
-from .._inputs import check_rows, check_sample_weight, describe, list_some
-from .._parameters import check_option
+from .._inputs import check_rows, check_sample_weight
+from .._parameters import check_parameters
 from ..exceptions import warn
-from ..fitting import (
-    Fitted,
-    fit,
-    logits_of,
-    out_of_fold_scores,
-    settings_of,
-    shared_seed,
-)
+from ..fitting import Fitted, fit, logits_of, out_of_fold_scores, settings_of
 from ..losses import Loss
-from ..nn import RUNTIMES, TextNet, check_callbacks
-from ..tasks import Logits, Rows, Task, TeachableTask, TeacherLabels, read_fit_rows
+from ..nn import TextNet, check_callbacks, shared_seed
+from ..tasks import Logits, Rows, Task, TeachableTask, read_fit_rows
 from ..text import WordTokenizer
 from ._saving import SavedEstimator
 from ._shared import CONTAINERS, FITTED_ATTRIBUTES
+from ._teacher import ask_teacher
 
 # The task of an estimator, and the type of an attribute.
 T = TypeVar("T", bound=Task)
@@ -64,7 +59,10 @@ class FittedAttribute(Generic[V]):
         value = self._read(instance.internals.fitted)
         if value is None and self._is_optional:
             raise AttributeError(f"This {owner.__name__} has no {self._name}.")
-        return value
+        # What is written into a decision would not be checked.
+        if self._set_by is not None and isinstance(value, np.ndarray):
+            value.flags.writeable = False
+        return MappingProxyType(value) if self._set_by and isinstance(value, dict) else value
 
     def __set__(self, instance: "TextEstimator[Any]", value: V) -> None:
         if self._set_by is None:
@@ -149,7 +147,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
         teacher : fitted estimator, optional
             Labels the rows of ``unlabeled`` in place of the three networks: a tagger or classifier
             with the classes of y, such as one with a larger encoder, or any object with
-            ``classes_``, ``predict`` and ``predict_proba``.
+            ``classes_``, ``predict`` and ``predict_proba``. What it says is checked like any input.
 
         Returns
         -------
@@ -179,13 +177,13 @@ class TextEstimator(SavedEstimator, Generic[T]):
             raise ValueError(f"Found no {task.info.row} to train on; X has {len(X_read)} rows.")
         valid = None if validation is None else task.read(*validation)
         others = None if unlabeled is None else _read_unlabeled(task, unlabeled, len(X_read))
-        if teacher is not None:
-            if others is None:
-                raise ValueError("teacher labels the rows of unlabeled, which must not be None.")
-            others = replace(others, y=_ask_teacher(teacher, task, unlabeled, others.X, rows))
         for given in (validation and validation[0], unlabeled):
             if given is not None:
                 self._check_same_columns(given, names)
+        if teacher is not None:
+            if others is None:
+                raise ValueError("teacher labels the rows of unlabeled, which must not be None.")
+            others = replace(others, y=ask_teacher(teacher, task, unlabeled, others.X, rows))
         result = fit(task, settings_of(self), rows, valid, others, feature_names=names)
         self._fitted = result.fitted
         if isinstance(result.error, KeyboardInterrupt):
@@ -263,16 +261,23 @@ class Internals(Generic[T]):
             return estimator._asked()
         task = cast(T, estimator._fitted.task)
         names = task.info.adjustable
+        check_parameters(estimator, names)
         return replace(task, **{name: getattr(estimator, name) for name in names})
 
     @property
     def logits(self) -> Logits:
         """The network as the task sees it, computed as ``runtime`` says."""
         estimator, fitted = self.estimator, self.fitted
-        if estimator.runtime not in RUNTIMES:  # It may be set after the fit.
-            check_option(type(estimator).__name__, "runtime", estimator.runtime, RUNTIMES)
+        # They may be set after the fit.
+        check_parameters(estimator, ("runtime", "batch_size", "verbose"))
         runtime = estimator.runtime
         return logits_of(fitted.task, fitted.net, fitted.reader, estimator, runtime)
+
+    def predict_scored(self, X: Any) -> tuple[Any, Any]:
+        """Return what a tagger or classifier predicts and its probabilities, at the cost of one."""
+        estimator: Any = self.estimator
+        scored: tuple[Any, Any] = estimator._predict_scored(X)
+        return scored
 
     def check_parameters(self) -> None:
         """Raise a ValueError unless all parameters are allowed in a fit of rows."""
@@ -300,6 +305,7 @@ class Internals(Generic[T]):
                 f"that are held out, or in the fit by 'cv'."
             )
         estimator._check_feature_names(X)
+        estimator.check_parameters()
         X_read, y_read, kept = task.read_training(X, y)
         weight = check_sample_weight(weight, len(X_read))
         if kept is not None:  # The others are scored, but nothing is learned from them.
@@ -309,7 +315,8 @@ class Internals(Generic[T]):
             groups = check_rows(groups, "groups", "group names")
         rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read)))
         settings = settings_of(estimator)
-        return out_of_fold_scores(fit, task, settings, rows, seed=shared_seed(settings), **how)
+        seed = shared_seed(settings.random_state, settings.device)
+        return out_of_fold_scores(fit, task, settings, rows, seed=seed, **how)
 
     def with_task(self, task: T) -> TextEstimator[T]:
         """Return a copy of the estimator, which shares the network, with another decision."""
@@ -331,32 +338,6 @@ def _read_unlabeled(task: Task, unlabeled: Any, n_labelled: int) -> Rows:
     if not len(rows):
         raise ValueError("unlabeled must have a row; got none.")
     return Rows(rows, None, None, None, n_labelled + np.arange(len(rows)))
-
-
-def _ask_teacher(
-    teacher: Any, task: Task, unlabeled: Any, rows: Sequence[Any], labelled: Rows
-) -> TeacherLabels:
-    """Return what a fitted estimator with the classes of y says of rows without labels."""
-    for name in ("classes_", "predict", "predict_proba"):
-        if not hasattr(teacher, name):
-            raise TypeError(
-                f"teacher must be a fitted estimator with classes_, predict and predict_proba; got "
-                f"{describe(teacher)}, which has no {name}."
-            )
-    classes = np.asarray(teacher.classes_).tolist()
-    wanted = np.asarray(task.facts(labelled).classes).tolist()
-    if len(classes) != len(wanted) or set(classes) != set(wanted):
-        raise ValueError(
-            f"teacher must have the classes of y, {list_some(wanted)}; it has {list_some(classes)}."
-        )
-    predicted, p = task.read_y(teacher.predict(unlabeled), rows), teacher.predict_proba(unlabeled)
-    if (getattr(predicted, "names", None) is None) != (getattr(labelled.y, "names", None) is None):
-        raise ValueError("teacher must predict a matrix of labels if, and only if, y is one.")
-    if len(p) != len(rows) or any(np.shape(row)[-1:] != (len(classes),) for row in p if len(row)):
-        raise ValueError(
-            f"predict_proba of teacher must have {len(rows)} rows with {len(classes)} columns."
-        )
-    return TeacherLabels(classes, predicted, p)
 
 
 def check_partition(splits: Sequence[Any], n_rows: int, owner: str) -> None:

@@ -30,11 +30,11 @@ are fitted, and each predicts the fifth of the rows that it was not trained on.
 _ATTRIBUTES = """\
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted. Multi-label: the names of the columns of y, or their numbers.
-    threshold_ : float or ndarray of shape (n_classes,)
+    threshold_ : float or read-only ndarray of shape (n_classes,)
         In [0, 1]. Two classes: the probability above which the positive one is predicted. Several
-        labels: that of each label. More than two classes: the thresholds sum to 1, and the class is
-        predicted whose probability is the largest multiple of its threshold. ``threshold`` sets it,
-        and :func:`skdice.model_selection.tune_decision`.
+        labels: that of each label. More than two classes: the thresholds are above 0 and sum to 1,
+        and the class is predicted whose probability is the largest multiple of its threshold.
+        ``threshold`` sets it, and :func:`skdice.model_selection.tune_decision`.
     feature_names_in_ : ndarray of shape (n_columns,), object
         Only if X was a DataFrame.
 """
@@ -88,7 +88,7 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
         ndarray of shape (n_rows,)
             Labels of ``classes_``. Multi-label: a 0/1 matrix of shape (n_rows, n_labels).
         """
-        return self.predict_scored(X)[0]
+        return self._predict_scored(X)[0]
 
     def predict_proba(self, X: TextRows) -> np.ndarray:
         """Return the class probabilities of each row.
@@ -106,10 +106,9 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
         ndarray of shape (n_rows, n_classes)
             Columns as ``classes_``; rows sum to 1, unless multi-label.
         """
-        return self.predict_scored(X)[1]
+        return self._predict_scored(X)[1]
 
-    def predict_scored(self, X: TextRows) -> tuple[np.ndarray, np.ndarray]:
-        """Return labels and probabilities, at the cost of one."""
+    def _predict_scored(self, X: TextRows) -> tuple[np.ndarray, np.ndarray]:
         logits = self._row_logits(X)
         scores = expit(logits) if self.internals.task.is_multilabel else softmax(logits, axis=1)
         return self.internals.task.decide(logits), scores

@@ -8,7 +8,7 @@ from ._classifier import TextClassifier
 
 _TRUNCATION = """
 Longer pairs lose the end of the longer text ("longest_first") or of the second one, with a warning
-that counts them, or are an error.
+that counts them, or are an error. A fitted classifier keeps what it was fitted with.
 """
 
 

@@ -63,9 +63,10 @@ class DiceQueryTagger(WordTagger[Querying]):
     splitter_ : {"words", "characters"}
         How ``predict_entities`` splits raw texts: as the training sentences were, whose words may
         be single characters.
-    threshold_ : float, or dict of label to float
+    threshold_ : float, or read-only mapping of label to float
         The score that an entity has to exceed, in [0, 1]: 0.5 after ``fit``, see
-        :func:`skdice.model_selection.tune_decision`.
+        :func:`skdice.model_selection.tune_decision`. It can be set; labels that a dict does not
+        name get 0.5.
     %(attributes)s
 
     See Also

@@ -1,5 +1,6 @@
 """Saving and loading of estimators."""
 
+import copy
 import os
 from pathlib import Path
 from typing import Any, Self
@@ -120,6 +121,8 @@ class SavedEstimator(SharedParameters):
                 parameters["device"] = device
             estimator: Self = known[name](**parameters)
             estimator._fitted = _read_fitted(place, learned, network, estimator.device)
+            for attribute, decision in estimator.internals.fitted.task.decision.items():
+                setattr(copy.copy(estimator), attribute, decision)  # It has to be one that can be.
         except MemoryError:
             raise
         except Exception as error:  # Each type of value has errors of its own.

@@ -7,7 +7,7 @@ import numpy as np
 from .._inputs import check_token_lists, object_array
 from .._parameters import flag, not_allowed, number, option, parametrised
 from .._typing import ObjectArray, TokenLists
-from ..tasks import Tagging
+from ..tasks import BIASES, Tagging
 from ._base import FittedAttribute
 from ._words import WordTagger
 
@@ -62,10 +62,12 @@ class DiceTokenTagger(WordTagger[Tagging]):
     splitter_ : {"words", "characters"}
         How ``predict_entities`` splits raw texts: as the training sentences were, whose words may
         be single characters.
-    background_bias_ : float, or dict of label to float
-        A dict if :func:`skdice.model_selection.tune_decision` tuned one for each label.
-    threshold_ : float, or dict of label to float
-        Entities with a lower score are dropped: 0 after ``fit``, other values are tuned.
+    background_bias_ : float, or read-only mapping of label to float
+        A mapping if :func:`skdice.model_selection.tune_decision` tuned one for each label. It can
+        be set; labels that a dict does not name get 0.
+    threshold_ : float, or read-only mapping of label to float
+        Entities with a lower score are dropped: 0 after ``fit``, other values are tuned. It can be
+        set; labels that a dict does not name get 0.
     stride_ : int
     crf_, word_shapes_ : bool
     %(attributes)s
@@ -95,7 +97,7 @@ class DiceTokenTagger(WordTagger[Tagging]):
     word_shapes: Annotated[bool | Literal["auto"], flag(_WORD_SHAPES, words=("auto",))] = "auto"
     background_bias: Annotated[
         float | Literal["auto", "cv"],
-        number(_BIAS, closed="neither", words=("auto", "cv")),
+        number(_BIAS, **BIASES, words=("auto", "cv")),
     ] = 0.0
 
     _tuned: ClassVar[str | None] = "background_bias"
@@ -138,10 +140,20 @@ class DiceTokenTagger(WordTagger[Tagging]):
             An array of shape (n_words, n_classes) for each sentence; columns as ``classes_``.
         """
         self._check_is_fitted()
-        task = self.internals.task
-        dataset = task.encode(check_token_lists(X), self.internals.fitted.reader)
-        found = task.decoder.probabilities(self.internals.logits(dataset), dataset.item_offsets)
+        inner = self.internals
+        dataset = inner.task.encode(check_token_lists(X), inner.fitted.reader)
+        found = inner.task.decoder.probabilities(inner.logits(dataset), dataset.item_offsets)
         return object_array(found)
+
+    def _predict_scored(
+        self, X: TokenLists
+    ) -> tuple[ObjectArray[list[str]], ObjectArray[np.ndarray]]:
+        self._check_is_fitted()
+        inner = self.internals
+        decoder = inner.task.decoder
+        dataset = inner.task.encode(check_token_lists(X), inner.fitted.reader)
+        found = inner.logits(dataset), dataset.item_offsets
+        return object_array(decoder.tags(*found)), object_array(decoder.probabilities(*found))
 
     def check_parameters(self) -> None:
         super().check_parameters()

@@ -6,7 +6,10 @@ from .._parameters import option, parametrised
 from ..tasks import ClassifyingTexts
 from ._classifier import TextClassifier
 
-_TRUNCATION = "Longer texts lose their end, with a warning that counts them, or are an error."
+_TRUNCATION = """
+Longer texts lose their end, with a warning that counts them, or are an error. A fitted classifier
+keeps what it was fitted with.
+"""
 
 
 @parametrised

@@ -1,8 +1,8 @@
 """Fits as functions, and the rules of "auto"; private to the library."""
 
-from ._fit import fit, shared_seed
+from ._fit import fit
 from ._fitted import Fitted
-from ._folds import in_columns, out_of_fold_scores
+from ._folds import out_of_fold_scores
 from ._network import logits_of, make_net
 from ._plan import open_rates
 from ._settings import Settings, settings_of

@@ -1,7 +1,6 @@
 """A fit as a function, plan, train, decide; what it has learned is one value."""
 
 import copy
-import math
 import os
 from dataclasses import replace
 from functools import partial
@@ -27,13 +26,15 @@ from ..nn import (
     TextNet,
     current_ranks,
     denormals_flushed,
+    history_of,
     seed_generators,
     seeded,
+    shared_seed,
 )
-from ..tasks import Rows, Task, TrainingSet
+from ..tasks import Rows, Task
 from ._fitted import FitResult, Fitted
 from ._folds import compare_losses, out_of_fold_scores, teach
-from ._network import history_of, logits_of, make_batcher, make_net
+from ._network import logits_of, make_batcher, make_net
 from ._plan import Plan, choose, choose_again
 from ._settings import Settings
 from .auto import Choice, table_of
@@ -60,7 +61,7 @@ def fit(
     """
     labels, choices = task.facts(rows), dict[str, Choice]()
     task.check_learnable(rows, labels, settings.loss)
-    seed = shared_seed(settings)
+    seed = shared_seed(settings.random_state, settings.device)
     if settings.loss == "cv":
         choices["loss"] = compare_losses(fit, task, settings, rows, valid, unlabeled, seed)
         settings = replace(settings, loss=choices["loss"].value)
@@ -94,20 +95,6 @@ def fit(
     if error is not None or not plan.task.is_tuned:
         return FitResult(fitted=fitted, error=error)
     return decide(fitted, plan, settings, rows, given=valid, unlabeled=unlabeled)
-
-
-def shared_seed(settings: Settings) -> int:
-    """Return the seed of a fit: in all processes of a job, that of the first."""
-    state = settings.random_state
-    if isinstance(state, np.random.RandomState):  # It is advanced, as a generator is.
-        drawn = int(state.randint(2**31 - 1))
-    elif state is None or isinstance(state, np.random.Generator):
-        drawn = int(np.random.default_rng(state).integers(2**31))
-    else:
-        drawn = int(state)
-    seed = torch.tensor(drawn)
-    current_ranks(settings.device).copy_first([seed])
-    return int(seed)
 
 
 def decide(
@@ -222,7 +209,7 @@ def train_network(
             validate = partial(score, logits_of(task, net, reader, settings))
         limit = None
         if plan.must_learn:
-            limit = loss_of_constant(data, criterion, task.head.n_outputs)
+            limit = data.loss_of_constant(criterion, task.head.n_outputs)
         try:
             with Run(validate, settings.patience, checkpoint, state).watching(net, limit):
                 net.partial_fit(sampler)
@@ -261,26 +248,6 @@ def _initialize(
         own = np.random.SeedSequence([seed, ranks.index]).generate_state(1)
         seed_generators(int(own[0]), net.device)
     return checkpoint, state
-
-
-def loss_of_constant(data: TrainingSet, loss: Any, n_classes: int) -> float:
-    """Return the loss of logits that say the shares of the classes, the same for all items.
-
-    Of cross-entropy no logits that are the same for all items have a lower one. It is infinite for
-    set losses, whose value is not a mean, and for items with several labels.
-    """
-    dataset, target = data.dataset, data.dataset.target
-    if target is None or target.ndim > 1 or not loss.separable:
-        return math.inf
-    share = np.ones(dataset.n_texts) if data.draw is None else data.draw.share
-    weight = np.repeat(dataset.text_weight * share, np.diff(dataset.item_offsets))
-    if data.weight is not None:
-        weight = weight * data.weight
-    of_class = np.bincount(target, weight, n_classes)
-    weighted = of_class * (1.0 if loss.class_weight is None else loss.class_weight)
-    logits = np.log(np.maximum(weighted / weighted.sum(), np.finfo(np.float64).tiny))
-    same = torch.from_numpy(logits).expand(n_classes, -1)
-    return float(loss(same, torch.arange(n_classes), torch.from_numpy(of_class)))
 
 
 def _find_checkpoint(

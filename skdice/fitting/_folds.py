@@ -11,11 +11,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from .._inputs import count_of
 from ..losses import LossName
-from ..tasks import Logits, Rows, Task, TeachableTask, TeacherLabels
+from ..tasks import Logits, Rows, Task, TeachableTask, TeacherLabels, in_columns, split_folds
 from ._fitted import FitResult, Fitted
 from ._network import logits_of
 from ._settings import Settings
@@ -51,7 +50,7 @@ def out_of_fold_scores(
     rows, groups of rows, or rows of a class. Two folds at least, or a ValueError.
     """
     found: list[Any] = [None] * len(rows)
-    splits = split_folds(task, rows, n_folds, seed)
+    splits = split_folds(rows, task.groups(rows.X), n_folds, seed)
     for part, logits, test in _fold_fits(fit, task, settings, rows, valid, unlabeled, splits):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # The fit of all rows says it.
@@ -78,7 +77,7 @@ def compare_losses(
 
     Folds whose training rows no network can learn from are left out for both.
     """
-    splits = split_folds(task, rows, N_FOLDS, seed)
+    splits = split_folds(rows, task.groups(rows.X), N_FOLDS, seed)
     used, problems = [], []
     for i, (train, test) in enumerate(splits, 1):
         part = rows.take(train)
@@ -129,37 +128,6 @@ def _fold_fits(
             warnings.simplefilter("ignore", UserWarning)
             part = fit(asked, of_part, rows.take(train).used(), valid, unlabeled).complete()
         yield part, logits_of(part.task, part.net, part.reader, of_part), test
-
-
-def split_folds(
-    task: Task, rows: Rows, n_folds: int, seed: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the training and test rows of each fold: by groups, else by classes if there are."""
-    groups = task.groups(rows.X) if rows.groups is None else rows.groups
-    classes = rows.strata if groups is None else None
-    kinds = classes if classes is not None else range(len(rows)) if groups is None else groups
-    _, number, sizes = np.unique(kinds, return_inverse=True, return_counts=True)
-    most, needed = len(sizes), "two rows"
-    if groups is not None:
-        needed = "rows of two groups"
-    elif classes is not None:
-        most, needed = sizes.min(), "two rows of each class"
-        if len(sizes) > 2:  # A class may be missing in a fold.
-            most, needed = sizes.max(), "two rows of a class"
-    if most < 2:
-        raise ValueError(f"Out-of-fold predictions need {needed}; got {len(rows)} rows.")
-    kind = StratifiedKFold if classes is not None else KFold if groups is None else GroupKFold
-    cv = kind(min(n_folds, int(most)), shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # Of a class with fewer rows than folds.
-        return list(cv.split(number, number, number))
-
-
-def in_columns(row: np.ndarray, known: list[Any], classes: list[Any], fill: float) -> np.ndarray:
-    """Return scores of some classes among those of all, which are filled up."""
-    whole = np.full((*row.shape[:-1], len(classes)), fill, dtype=row.dtype)
-    whole[..., [classes.index(name) for name in known]] = row
-    return whole
 
 
 def teach(

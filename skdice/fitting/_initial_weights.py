@@ -1,6 +1,5 @@
 """What is known of rows before training: a regression on states, of pairs one on similarities."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
@@ -10,7 +9,6 @@ import torch
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import precision_recall_curve
 from sklearn.model_selection import (
     StratifiedGroupKFold,
     StratifiedKFold,
@@ -20,17 +18,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from .._pretrained import quiet_transformers
-from ..metrics import divide
 from ..nn import (
     Batcher,
     Begun,
+    Encoder,
     PairModule,
-    autocast,
     current_ranks,
     denormals_flushed,
+    features_of,
     generator_states,
     seeded,
-    to_device,
 )
 from ..tasks import Classifying, Rows, Task, TaskName
 from ..text import Similarities, TextReader
@@ -39,10 +36,8 @@ from ._settings import Settings
 from .auto import (
     Choice,
     PairFacts,
-    RowFacts,
     choose_head,
     choose_similarities,
-    choose_threshold,
     is_informed,
 )
 
@@ -114,14 +109,12 @@ def _begin_texts(
     settings: Settings,
     reader: TextReader,
     rows: Rows,
-    facts: RowFacts,
+    encoder: Encoder,
     seed: int,
-    is_threshold_open: bool,
 ) -> Beginning:
     """Begin with a regression on the mean states of the texts, if these say something."""
     # A task that has learned already, as those of folds, may have another head.
     task, on_mean = replace(task, reads_mean=False), replace(task, reads_mean=True)
-    encoder = facts.encoder
     if on_mean.head.continues(encoder.heads, encoder.n_labels):
         return Beginning(on_mean, None, {})
     is_trained = task.head.continues(encoder.heads, encoder.n_labels)
@@ -141,9 +134,8 @@ def _begin_pairs(
     settings: Settings,
     reader: TextReader,
     rows: Rows,
-    facts: RowFacts,
+    encoder: Encoder,
     seed: int,
-    is_threshold_open: bool,
 ) -> Beginning:
     """Begin with a regression on the states of the texts, and one on their similarities.
 
@@ -175,24 +167,9 @@ def _begin_pairs(
         likelihood=np.array([_likelihood(scores, known, weights) for scores in mixed]),
     )
     choices = {"similarities": choose_similarities(pair_facts)}
-    share, best_f1 = round(1 - choices["similarities"].value, 2), math.nan
-    if folds and task.is_binary:
-        # Rows of the larger class may have been left out.
-        of_class = np.bincount(target[order], found.weight[order]) / np.bincount(known, weights)
-        both = (1 - share) * of_similar + share * found.log_p
-        log_odds = both[:, task.positive] - both[:, 1 - task.positive]
-        precision, recall, _ = precision_recall_curve(
-            known == task.positive, log_odds, sample_weight=weights * of_class[known]
-        )
-        best_f1 = float(divide(2 * precision * recall, precision + recall).max())
-    first = torch.tensor([share, best_f1], dtype=torch.float64)
+    first = torch.tensor(round(1 - choices["similarities"].value, 2), dtype=torch.float64)
     current_ranks(settings.device).copy_first([first])
-    share, best_f1 = first.tolist()
-    if is_threshold_open and not math.isnan(best_f1):
-        # More is known now than when the others were chosen.
-        choices["threshold"] = choose_threshold(facts, best_f1)
-        threshold = choices["threshold"].value
-        task = replace(task, threshold=threshold).with_threshold(threshold)
+    share = float(first)
     similarities = similarities._replace(slope=weight.T, start=start, share=share)
     slope, bias = (found.slope, found.bias) if found.is_told else (None, None)
     initial = InitialWeights(found.begun, slope, bias, share)
@@ -240,7 +217,7 @@ def _on_encoder(
     used = np.sort(np.concatenate(by_class))
     if not min(map(len, by_class)):
         return None
-    states = _features(begun.module, batcher, used, settings)
+    states = features_of(begun.module, batcher, used, settings.precision, settings.device)
     if not np.isfinite(states).all():
         return None
     known, weights = target[used], weight[used]
@@ -332,16 +309,3 @@ def _likelihood(logits: np.ndarray, target: np.ndarray, weight: np.ndarray) -> f
     """Return the log-likelihood of the labels."""
     rows = np.arange(len(target))
     return float(weight @ log_softmax(logits, axis=1)[rows, target])
-
-
-def _features(module: Any, batcher: Batcher, rows: np.ndarray, settings: Settings) -> np.ndarray:
-    """Return what a head would read of some rows, before anything is learned."""
-    module.eval()
-    found: list[Any] = [None] * len(rows)
-    place = {row: i for i, row in enumerate(rows.tolist())}
-    with torch.inference_mode(), autocast(settings.precision, settings.device):
-        for windows, batch in batcher.by_length(rows):
-            features = module.features(to_device(module.prepare(batch), settings.device))
-            for window, row in zip(windows.tolist(), features.float().cpu().numpy()):
-                found[place[window]] = row
-    return np.stack(found)

@@ -1,11 +1,9 @@
 """Networks of a fit: how they are made, and how they are asked for predictions."""
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from ..nn import (
     BATCH_TOKENS,
@@ -22,8 +20,6 @@ from ..nn import (
 from ..tasks import Logits, Task
 from ..text import EncodedDataset, TextReader
 from ._settings import Settings
-
-_HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
 
 
 def module_of(
@@ -100,18 +96,3 @@ def logits_of(
         return TagChain(head.transitions, dataset.item_offsets).predict(found)
 
     return logits
-
-
-def history_of(nets: Sequence[TextNet]) -> pd.DataFrame:
-    """Return a row per epoch: loss, validation score, learning rate, texts and seconds.
-
-    They are the means over the members, and the seconds of all.
-    """
-    rows = [{n: row[n] for n in _HISTORY if n in row} for net in nets for row in net.history]
-    if not rows:
-        return pd.DataFrame()
-    by_epoch = pd.DataFrame(rows).groupby("epoch")
-    mean: pd.DataFrame = by_epoch.mean()
-    if "dur" in mean:
-        mean["dur"] = by_epoch["dur"].sum()
-    return mean

@@ -1,40 +1,32 @@
 """What a fit is planned from its rows: a plan, in which no parameter is open any more."""
 
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 from sklearn.base import clone
 
-from .._inputs import list_some
 from ..exceptions import warn
-from ..losses import LOSS_PARAMETERS, Loss, log_class_weight, make_loss
+from ..losses import LOSS_PARAMETERS, Loss, class_weights, make_loss
 from ..nn import (
     Encoder,
     count_epoch,
     current_ranks,
-    describe_encoder,
+    read_model,
     resolve_device,
     resolve_precision,
     works_on,
 )
 from ..tasks import LabelFacts, Rows, Task, TrainingSet
-from ..text import TextReader, WordTokenizer
+from ..text import TextReader
 from . import auto
 from ._initial_weights import BEGINNINGS, InitialWeights
 from ._settings import ClosedSettings, Settings, loss_values
 from .auto import TASK_RULES, Choice, EpochFacts, RowFacts
 
-_DEFAULT_K = 3.0
 _IGNORED = -100
-# Families that read the padding of a text, too: its scores depend on the texts in its batch.
-_READ_PADDING = ("convbert", "fnet", "funnel", "nystromformer", "yoso")
-# Where neither the model nor its tokenizer says how long a text may be.
-_DEFAULT_MAX_LENGTH = 512
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -77,7 +69,8 @@ def choose(
     device = resolve_device(settings.device)
     precision = resolve_precision(settings.precision, device)
     on_device = replace(settings, device=device, precision=precision)
-    reader, encoder = read_model(task, settings)
+    model = os.fspath(settings.model)
+    reader, encoder = read_model(model, settings.max_length, task.info.n_texts, task.owner)
     task, facts, chosen = _choose_task(task, settings, rows, labels, encoder, n_unlabeled)
     made |= chosen
     task = task.learn(rows, labels, reader)
@@ -85,41 +78,19 @@ def choose(
     valid, initial = held_out if valid is None else valid, None
     if task.info.name in BEGINNINGS:
         how = BEGINNINGS[task.info.name]
-        more = (facts, seed, "threshold" in chosen)
-        task, initial, of_head = how(task, on_device, reader, training, *more)
+        task, initial, of_head = how(task, on_device, reader, training, encoder, seed)
         made |= of_head
     learned = training if teach is None else teach(task, training, valid)
-    training_set = task.training_set(learned, reader, settings.negative_ratio is not None)
-    if not training_set.dataset.item_offsets[-1]:
+    data = task.training_set(learned, reader, settings.negative_ratio is not None)
+    if not data.dataset.item_offsets[-1]:
         raise ValueError("Found no word to train on: the training sentences have no words.")
     # Of what is left open the rows with labels decide, whatever else is learned from.
-    facts = replace(
-        facts,
-        n_rows=len(training),
-        labels=labels if training is rows else task.facts(training),
-    )
-    n_of_group, n_positive = training_set.n_texts, training_set.n_positive
-    ratio = settings.negative_ratio
-    if isinstance(ratio, str):
-        made["negative_ratio"] = auto.choose_negative_ratio(facts, n_of_group, n_positive)
-        ratio = made["negative_ratio"].value
-    training_set = training_set.drawn(ratio)
-    n_texts = settings.batch_size * settings.accumulate * current_ranks(device).count
-    dataset, n_windows = training_set.dataset, training_set.windows_per_text
-    epoch = EpochFacts(
-        rows=facts,
-        n_texts=n_of_group,
-        n_positive=n_positive,
-        ratio=training_set.ratio,
-        n_steps=count_epoch(dataset, n_texts, n_windows, training_set.draw).n_steps,
-        begins_trained=initial is not None and initial.slope is not None,
-        has_trained_head=task.head.continues(encoder.heads, encoder.n_labels),
-    )
-    loss, of_loss = _choose_loss(settings, epoch, training_set)
-    if training_set.draw is not None:
-        training_set = task.corrected(training_set, loss)
+    labels = labels if training is rows else task.facts(training)
+    facts = replace(facts, n_rows=len(training), labels=labels)
+    data, epoch, of_ratio = _choose_epoch(on_device, facts, data, task, initial)
+    loss, of_loss = _choose_loss(settings, epoch, data)
     schedule = _choose_schedule(settings, epoch, loss)
-    made |= of_loss | schedule
+    made |= of_ratio | of_loss | schedule
     if settings.device == "auto":
         made["device"] = auto.choose_device(device)
     if settings.precision == "auto":
@@ -131,13 +102,13 @@ def choose(
         # A loss object has the parameters that a loss by name is given beside it.
         | dict.fromkeys((*LOSS_PARAMETERS, "K", "class_weight"))
         | {name: choice.value for name, choice in schedule.items()}
-        | {"loss": loss, "negative_ratio": ratio, "random_state": seed}
+        | {"loss": loss, "negative_ratio": epoch.ratio, "random_state": seed}
     )
     return Plan(
         task=task,
         settings=closed,
         reader=reader,
-        training_set=training_set,
+        training_set=data if data.draw is None else task.corrected(data, loss),
         valid=valid,
         n_rows=len(training),
         rng=rng,
@@ -145,32 +116,7 @@ def choose(
         choices=made,
         must_learn=auto.must_learn(epoch, closed.max_epochs, settings.lr == "auto"),
         cuda_graphs="cuda_graphs" in made and made["cuda_graphs"].value,
-        description=_describe(settings, made, training_set),
-    )
-
-
-def read_model(task: Task, settings: Settings) -> tuple[TextReader, Encoder]:
-    """Return the reader of texts of a model, and the description of its encoder."""
-    model = os.fspath(settings.model)
-    tokenizer = WordTokenizer(model)
-    encoder = describe_encoder(model, sees_case=tokenizer.sees_case)
-    if encoder.family in _READ_PADDING:
-        raise ValueError(
-            f"The 'model' parameter of {task.owner} must not be of the families "
-            f"{', '.join(_READ_PADDING)}, whose scores of a text change with its padding. Got "
-            f"{model!r}, which is of the family {encoder.family!r}."
-        )
-    frame = tokenizer.pair_frame if task.info.n_texts == 2 else tokenizer.frame
-    limits = (encoder.n_positions, tokenizer.tokenizer.model_max_length)
-    known = [n for n in limits if n and n < 10**9]
-    longest, wanted = min(known, default=_DEFAULT_MAX_LENGTH), settings.max_length
-    if wanted is None:
-        return TextReader(tokenizer, longest), encoder
-    if frame.n_special < wanted <= min(known, default=wanted):
-        return TextReader(tokenizer, int(wanted)), encoder
-    raise ValueError(
-        f"The 'max_length' parameter of {task.owner} must be None or an int in the range "
-        f"[{frame.n_special + 1}, {longest}] for {model!r}. Got {wanted!r} instead."
+        description=_describe(settings, made, data),
     )
 
 
@@ -200,6 +146,34 @@ def _choose_task(
     return replace(task, **values), facts, chosen
 
 
+def _choose_epoch(
+    settings: Settings,
+    facts: RowFacts,
+    data: TrainingSet,
+    task: Task,
+    initial: InitialWeights | None,
+) -> tuple[TrainingSet, EpochFacts, dict[str, Choice]]:
+    """Return the training set with the draw of an epoch, and what is known of the epoch."""
+    ratio, choices = settings.negative_ratio, dict[str, Choice]()
+    n_texts, n_positive = data.n_texts, data.n_positive
+    if isinstance(ratio, str):
+        choices["negative_ratio"] = auto.choose_negative_ratio(facts, n_texts, n_positive)
+        ratio = choices["negative_ratio"].value
+    data = data.drawn(ratio)
+    n_ranks, encoder = current_ranks(settings.device).count, facts.encoder
+    step_size = settings.batch_size * settings.accumulate * n_ranks
+    epoch = EpochFacts(
+        rows=facts,
+        n_texts=n_texts,
+        n_positive=n_positive,
+        ratio=data.ratio,
+        n_steps=count_epoch(data.dataset, step_size, data.windows_per_text, data.draw).n_steps,
+        begins_trained=initial is not None and initial.slope is not None,
+        has_trained_head=task.head.continues(encoder.heads, encoder.n_labels),
+    )
+    return data, epoch, choices
+
+
 def _choose_loss(
     settings: Settings, facts: EpochFacts, training_set: TrainingSet
 ) -> tuple[Loss, dict[str, Choice]]:
@@ -212,7 +186,7 @@ def _choose_loss(
     if kind is None and (settings.K is not None or name == "wce"):
         kind = "log"
     if kind is not None:
-        weights = _class_weights(kind, settings.K, training_set.labels, training_set.counts)
+        weights = class_weights(kind, settings.K, training_set.labels, training_set.counts)
     loss: Loss
     if isinstance(name, Loss):
         # What counts in training is the task's to say, and it marks the rest by -100.
@@ -227,30 +201,12 @@ def _choose_loss(
         loss.set_params(background=training_set.background)
     if isinstance(loss.memory, str):
         if not loss.separable:
-            positives = _fewest_positives(
-                training_set.counts, training_set.background, str(loss.average)
-            )
-            choices["memory"] = auto.choose_memory(facts, positives)
+            n_positive = training_set.count_positives(str(loss.average))
+            choices["memory"] = auto.choose_memory(facts, n_positive)
         loss.set_params(memory=choices["memory"].value if choices.get("memory") else 0.0)
     if reason := loss.known_collapse():
         warn(f"loss={settings.loss!r}: {reason}")
     return loss, choices
-
-
-def _fewest_positives(counts: np.ndarray, background: int | None, average: str) -> float:
-    """Count the positives of the set or, of the sets of each class, of the smallest.
-
-    Infinite where every item is one, so that no step has few.
-    """
-    if counts.ndim == 1 and background is None and average == "micro":
-        return math.inf
-    of_class = counts[:, 1] if counts.ndim == 2 else counts
-    if counts.ndim == 1 and background is not None:
-        of_class = np.delete(counts, background)
-    of_class = of_class[of_class > 0]
-    if average == "micro" or not len(of_class):
-        return float(of_class.sum())
-    return float(of_class.min())
 
 
 def _choose_schedule(settings: Settings, facts: EpochFacts, loss: Loss) -> dict[str, Choice]:
@@ -311,31 +267,3 @@ def open_rates(encoder: Encoder, *, has_adapters: bool) -> tuple[float, float]:
     """Return the learning rates of the encoder and of a new head that are taken for "auto"."""
     head = auto.choose_head_lr(encoder, has_adapters, lr=None, has_trained_head=False)
     return auto.choose_lr(encoder, has_adapters).value, head.value
-
-
-def _class_weights(
-    kind: str | Mapping[Any, float], K: float | None, labels: Sequence[Any], counts: np.ndarray
-) -> np.ndarray:
-    """Return weights of the shape of the counts, 1 where there are no training items."""
-    weights = np.ones(counts.shape)
-    if isinstance(kind, Mapping):
-        # A fold may lack a rare label, so only weights that are all for others are a mistake.
-        if kind and not any(label in labels for label in kind):
-            raise ValueError(
-                f"class_weight has no label of y: it has {list_some(list(kind))}; y has "
-                f"{list_some(labels)}."
-            )
-        for label, value in kind.items():
-            if label in labels:
-                weights[labels.index(label)] = [1, value] if counts.ndim == 2 else value
-        return weights
-    if counts.ndim == 2:
-        names = [(f"without {label!r}", f"with {label!r}") for label in labels]
-        return np.stack([_class_weights(kind, K, *row) for row in zip(names, counts)])
-    present = counts > 0
-    if kind == "balanced":
-        weights[present] = counts.sum() / (present.sum() * counts[present])
-    elif present.sum() > 1:
-        by_label = {labels[i]: float(counts[i]) for i in np.flatnonzero(present).tolist()}
-        weights[present] = log_class_weight(by_label, _DEFAULT_K if K is None else K)
-    return weights

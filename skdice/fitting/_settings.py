@@ -6,9 +6,7 @@ from dataclasses import KW_ONLY, dataclass, fields
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from sklearn.base import clone
 
-from .._inputs import list_some
 from .._parameters import (
     Parameter,
     RandomState,
@@ -20,7 +18,7 @@ from .._parameters import (
     number,
     option,
 )
-from ..losses import LOSS_NAMES, LOSS_PARAMETERS, Loss, LossName, check_named, loss_parameters
+from ..losses import LOSS_PARAMETERS, Loss, LossName, check_loss
 from ..nn import Precision, Runtime, check_peft_config, digests_of_trainers, resolve_device
 
 
@@ -49,6 +47,11 @@ def _check_warmup(owner: str, name: str, value: Any) -> None:
     check_number(owner, name, value, low=0, high=np.inf if is_count else 1, integer=is_count)
 
 
+def _check_verbose(owner: str, name: str, value: Any) -> None:
+    if not isinstance(value, bool | np.bool_):
+        check_number(owner, name, value, low=0, integer=True)
+
+
 @dataclass(eq=False, repr=False)
 class Settings:
     """The parameters that all estimators share.
@@ -65,12 +68,10 @@ class Settings:
         longer texts.
     loss
         "auto", "cv", ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a
-        preset (``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" follows our
-        measurements. In a token tagger it is "dice" if entities are so rare that epochs are sampled
-        (``negative_ratio``), or if the training data has at most 1,200 of them; in a query tagger
-        it is "dice"; otherwise it is "ce". "cv" takes cross-entropy or dice, whichever has the
-        better mean score in five folds of the rows: ten more models are fitted. ``loss_`` is the
-        loss that was used, ``choices_`` says why.
+        preset (``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" is "dice" for taggers
+        of few entities (``choices_`` has the limit) and for query taggers, otherwise "ce". "cv"
+        takes "ce" or "dice", whichever has the better mean score in five folds of the rows: ten
+        more models are fitted. ``loss_`` is the loss that was used.
     class_weight
         Weight of each gold class, from the counts of the training data (words of a tagger, rows of
         a classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``. Labels of
@@ -81,13 +82,11 @@ class Settings:
         guide's page "Which settings?"). ``max_epochs_`` is the number used.
     negative_ratio
         How many texts without a positive an epoch has for each text with one; they are drawn at
-        random in every epoch. A positive is a word inside an entity, a row of the smaller class (of
-        several, each has at most so many times the rows of all smaller ones), a question with an
-        answer, a sentence and query with a match. Set losses weight sampled texts up to represent
-        those left out. Other losses correct for the changed shares of the classes, so that
-        probabilities are those of all rows. None takes all texts. "auto" takes all, too, or two if
-        more than four times as many are without a positive; in a query tagger it takes one
-        (``negative_ratio_``).
+        random in every epoch, and the loss corrects for it. A positive is a word inside an entity,
+        a row of the smaller class (of several, each has at most so many times the rows of all
+        smaller ones), a question with an answer, a sentence and query with a match. None takes all
+        texts. "auto" takes all, too, or two if more than four times as many are without a positive;
+        in a query tagger it takes one (``negative_ratio_``).
     batch_size
         Texts per batch and process; a text that is read in n windows counts as n texts. It also
         affects set losses: their smoothing ``gamma`` is on the scale of one optimiser step.
@@ -105,8 +104,7 @@ class Settings:
         bar; if stderr is no terminal, a fit writes a line an epoch.
     n_members
         Size of an ensemble: networks that are trained from different seeds, whose logits are
-        averaged. With few rows it is better than most single networks. Everything takes
-        ``n_members`` times as long.
+        averaged. Everything takes ``n_members`` times as long.
     peft_config
         Adapters to train in place of the encoder, which is frozen: a configuration of ``peft`` (the
         extra ``peft``), such as ``LoraConfig(r=8)``, whose adapters lie inside the layers. The head
@@ -151,34 +149,30 @@ class Settings:
     callbacks
         Callbacks of skorch (``skorch.callbacks.Callback``), called at every step and epoch:
         objects, or tuples (name, object). One that raises KeyboardInterrupt, as ``EarlyStopping``
-        does, ends the fit after this step or, if several processes train together, after this
-        epoch. Those that need arrays or set the learning rate are refused. A clone gets copies: in
-        cross-validation, what they collect is in ``net_.callbacks_`` of the fitted estimators. A
-        checkpoint, a study or a cache serves only fits with callbacks of the same classes and
-        attributes, except for attributes that end in ``_``. Loggers and progress bars of skorch are
-        not compared, nor classes with ``only_watches = True``.
+        does, ends the fit. Those that need arrays or set the learning rate are refused. A clone
+        gets copies: what they collect is in ``net_.callbacks_``. A checkpoint, a study or a cache
+        serves only fits with callbacks of the same classes and attributes (the guide's page
+        "Callbacks").
     precision
         "auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that has
-        instructions for bf16 (AMX or AVX-512), otherwise in fp32; it predicts in fp32. ``choices_``
-        says what was used. Any other value is used for training and predictions. "bf16" then
-        predicts faster where "auto" trains in it, but the scores of a text depend slightly on the
-        other texts in its batch.
+        instructions for bf16 (AMX or AVX-512), otherwise in fp32; it predicts in fp32. Any other
+        value is used for training and predictions: "bf16" predicts faster, but the scores of a text
+        then depend slightly on the other texts in its batch.
     device
         A torch device; "auto" is a GPU if there is one.
     runtime
         What computes predictions; it can be set on a fitted estimator, too. "onnx" and "onnx-int8"
-        use ONNX Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` and
-        ``precision`` are. The first prediction exports the network, which takes some seconds;
-        models that torch cannot export (XLNet) are a ValueError. "onnx" gives the scores of "torch"
-        within 1e-4. "onnx-int8" is faster; its scores are less exact, and depend slightly on the
-        other texts in the batch. ``fit``, with its validation and tuning, always uses torch.
+        use ONNX Runtime (the extra ``onnx``) on the CPU, in fp32 or int8. The first prediction
+        exports the network, which takes some seconds; models that torch cannot export (XLNet) are a
+        ValueError. "onnx" gives the scores of "torch" within 1e-4. "onnx-int8" is faster; its
+        scores are less exact, and depend slightly on the other texts in the batch. ``fit`` always
+        uses torch.
     checkpoint_dir
         Directory in which the state of a fit is saved after every epoch. After a crash the same
-        call (same data, parameters, files of the base model and int ``random_state``) resumes after
-        the last finished epoch and ends with the weights of an uninterrupted fit; a finished fit is
-        not run again. Each fit has its own subdirectory, whose weights stay; delete it when you are
-        done. Callbacks are only called for the epochs that are left. Several processes, always as
-        many, all have to see the directory.
+        call (same data, parameters, base model and int ``random_state``) resumes after the last
+        finished epoch and ends with the weights of an uninterrupted fit; a finished fit is not run
+        again. Each fit has its own subdirectory; delete it when you are done. Callbacks are only
+        called for the epochs that are left. All processes of a job have to see the directory.
     """
 
     # The order is that of the documentation, which has the rare ones in a section of their own:
@@ -213,7 +207,9 @@ class Settings:
     random_state: Annotated[
         RandomState, Parameter("int, RandomState or Generator", check=check_random_state)
     ] = None
-    verbose: Annotated[int, Parameter("int", counts="never", on_card=False)] = 1
+    verbose: Annotated[
+        int, Parameter("int", check=_check_verbose, counts="never", on_card=False)
+    ] = 1
 
     n_members: Annotated[int, number(low=1, integer=True, rare=True)] = 1
     peft_config: Annotated[
@@ -270,30 +266,8 @@ class Settings:
                 f"n_frozen_layers must be None with peft_config, which freezes the whole encoder. "
                 f"Got {self.n_frozen_layers!r}."
             )
-        loss, given = self.loss, loss_values(self)
-        if isinstance(loss, Loss):
-            _check_loss_object(self, loss, [*given])
-            return
-        usable = loss_parameters(loss)
-        for name, value in given.items():
-            if name not in usable:
-                takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
-                first = ""
-                if loss in ("auto", "cv"):
-                    first = f"Set loss={takers[0]!r}, or another one that has {name}. "
-                raise ValueError(
-                    f"{first}{name}={value!r} cannot be used with loss={loss!r}; it is a parameter "
-                    f"of {list_some(takers)}. To search over several losses, give each its own "
-                    f"grid: [{{'loss': [{loss!r}]}}, {{'loss': [{takers[0]!r}], {name!r}: "
-                    f"[{value!r}]}}]."
-                )
-        for name, value in given.items():
-            check_named(loss, type(self).__name__, name, value)
-        if self.K is not None and self.class_weight not in (None, "log"):
-            raise ValueError(
-                f"K={self.K!r} means class_weight='log'; got "
-                f"class_weight={self.class_weight!r}. Drop one."
-            )
+        owner, given = type(self).__name__, loss_values(self)
+        check_loss(self.loss, given, owner, class_weight=self.class_weight, K=self.K)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -321,33 +295,3 @@ def loss_values(settings: Settings) -> dict[str, Any]:
     """Return the parameters of a loss by name that are not None."""
     values = {name: getattr(settings, name) for name in LOSS_PARAMETERS}
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _check_loss_object(settings: Settings, loss: Loss, given: list[str]) -> None:
-    if settings.K is not None:
-        given = [*given, "K"]
-    if given:
-        raise ValueError(
-            f"{given[0]!r} must be None with a loss object, got {getattr(settings, given[0])!r}: "
-            f"set it on the object, for instance loss={type(loss).__name__}(...), or with "
-            f"set_params(loss__...=...)."
-        )
-    if loss.reduction != "mean":
-        raise ValueError(
-            f"A loss to train with must have reduction='mean', got {loss.reduction!r}."
-        )
-    owner, ignored = type(loss).__name__, loss.ignore_index
-    check_number(owner, "ignore_index", ignored, integer=True)
-    if ignored >= 0:
-        raise ValueError(
-            f"A loss to train with must have a negative ignore_index, for classes are numbered 0, "
-            f"1, ...; got ignore_index={ignored!r}. Leave it at -100: {owner}()."
-        )
-    if settings.class_weight is not None and loss.class_weight is not None:
-        raise ValueError(
-            "class_weight is given on the estimator and on the loss object; set one of them to "
-            "None."
-        )
-    if settings.class_weight is not None:
-        loss = clone(loss).set_params(class_weight=1.0)
-    loss.check_parameters()

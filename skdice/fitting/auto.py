@@ -60,8 +60,6 @@ CONSTANTS = {
     "again": Constant(3, "a fit that learned nothing starts again with this part of lr", RESULTS),
     "judged_epochs": Constant(4, "epochs from which on a fit is judged at its end", RESULTS),
     "least_gain": Constant(2, "log-likelihood that states add at least", RESULTS),
-    "blind_f1": Constant(0.25, "F1 out of fold up to which the share is the threshold", RESULTS),
-    "clear_f1": Constant(0.75, "F1 out of fold from which on half of it is the threshold", RESULTS),
     "enough_positives": Constant(40, "positives that a remembered set has", RESULTS),
     "most_memory": Constant(10, "steps that are remembered at most", RESULTS),
 }
@@ -156,12 +154,8 @@ def choose_crf(facts: RowFacts) -> Choice:
     return Choice(True, why)
 
 
-def choose_threshold(facts: RowFacts, best_f1: float = math.nan) -> Choice:
-    """Take one half or, where a class is rare and cross-entropy is plain, less.
-
-    It is the share of the class. With pairs it lies between this and half of the F1 that can be
-    expected: ``best_f1`` is that of regressions on the training pairs, out of folds.
-    """
+def choose_threshold(facts: RowFacts) -> Choice:
+    """Take one half; the share of a rare class, where the loss is plain cross-entropy."""
     share = facts.labels.positive_share
     if share is None:
         return Choice(0.5, "There are not two classes of which one could be rare, so 0.5 is kept.")
@@ -170,20 +164,7 @@ def choose_threshold(facts: RowFacts, best_f1: float = math.nan) -> Choice:
     if not 0 < share < 1 / (1 + constant("rare")):
         return Choice(0.5, f"The positive class is not rare: {share:.1%} of the rows.")
     why = f"The positive class is rare, {share:.1%} of the rows"
-    if math.isnan(best_f1):
-        return Choice(share, f"{why}, and this share is better for F1 than 0.5.")
-    # Half of the F1 that is reached is the best threshold of calibrated probabilities (Lipton,
-    # Elkan & Narayanaswamy 2014). Those of a network that tells little are not.
-    blind, clear = constant("blind_f1"), constant("clear_f1")
-    where = "The threshold lies between this share and half of that F1"
-    if best_f1 <= blind:
-        where = "That is too low to go by, so the threshold is this share"
-    elif best_f1 >= clear:
-        where = "The threshold is half of that F1"
-    why = f"{why}. Regressions on a part of the pairs reach an F1 of {best_f1:.2f} on the others"
-    weight = min(max((best_f1 - blind) / (clear - blind), 0.0), 1.0)
-    threshold = float(share ** (1 - weight) * (best_f1 / 2) ** weight)
-    return Choice(threshold, f"{why}. {where}.")
+    return Choice(share, f"{why}, and this share is better for F1 than 0.5.")
 
 
 def choose_null_threshold(facts: RowFacts) -> Choice:

@@ -35,7 +35,16 @@ class EntityPair(NamedTuple):
 
     gold: EntitySpan | None
     predicted: EntitySpan | None
-    kind: str
+
+    @property
+    def kind(self) -> str:
+        """How the two differ, one of ``ENTITY_KINDS``."""
+        gold, predicted = self
+        if gold is None or predicted is None:
+            return "missed" if gold else "spurious"
+        if gold[:2] == predicted[:2]:
+            return "correct" if gold == predicted else "wrong label"
+        return "wrong border" if gold.label == predicted.label else "wrong border and label"
 
     @property
     def spans(self) -> list[EntitySpan]:
@@ -134,16 +143,8 @@ def pair_entities(gold: Sequence[EntitySpan], predicted: Sequence[EntitySpan]) -
     for *_, i, j in sorted(candidates, reverse=True):
         if i not in answers and j not in answers.values():
             answers[i] = j
-            pairs.append(EntityPair(gold[i], predicted[j], _compare(gold[i], predicted[j])))
-    pairs += [EntityPair(g, None, "missed") for i, g in enumerate(gold) if i not in answers]
-    rest = [p for j, p in enumerate(predicted) if j not in answers.values()]
-    pairs += [EntityPair(None, p, "spurious") for p in rest]
+            pairs.append(EntityPair(gold[i], predicted[j]))
+    pairs += [EntityPair(g, None) for i, g in enumerate(gold) if i not in answers]
+    answering = {*answers.values()}
+    pairs += [EntityPair(None, p) for j, p in enumerate(predicted) if j not in answering]
     return sorted(pairs, key=lambda pair: (pair.start, pair.gold is None))
-
-
-def _compare(gold: EntitySpan, predicted: EntitySpan) -> str:
-    if gold == predicted:
-        return "correct"
-    if gold[:2] == predicted[:2]:
-        return "wrong label"
-    return "wrong border" if gold.label == predicted.label else "wrong border and label"

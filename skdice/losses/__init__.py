@@ -9,14 +9,20 @@ from ._combined import (
     is_over_positions,
     match_scores,
 )
-from ._cross_entropy import CrossEntropyLoss, FocalLoss, WeightedCrossEntropyLoss, log_class_weight
+from ._cross_entropy import (
+    CrossEntropyLoss,
+    FocalLoss,
+    WeightedCrossEntropyLoss,
+    class_weights,
+    log_class_weight,
+)
 from ._dice import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
 from ._named import (
     LOSS_NAMES,
     LOSS_PARAMETERS,
     LossName,
+    check_loss,
     check_loss_classes,
-    check_named,
     loss_parameters,
     make_loss,
 )

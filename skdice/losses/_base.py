@@ -13,7 +13,7 @@ from .._parameters import Parameter, check_parameters, number, option, parametri
 
 # Of shape (n_classes,); (2,) for one binary column, (n_labels, 2) for several labels.
 ClassWeight: TypeAlias = ArrayLike | Tensor | None
-# Logits of -inf, as of classes that are masked, have differences and gradients as this number.
+# Stands for logits of -inf (masked classes), whose differences and gradients would not be numbers.
 _LOWEST = -1e30
 
 

@@ -2,15 +2,19 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from .._inputs import list_some
 from .._parameters import Parameter, check_number, number, parametrised
 from ._base import ClassWeight, Items, Loss
+
+# Of the paper's class weights, where it is not given.
+_DEFAULT_K = 3.0
 
 
 @parametrised
@@ -152,4 +156,36 @@ def log_class_weight(
             f"{1 - ratio[largest]:.6g} here; K=1 always works."
         )
     weights: NDArray[np.float64] = np.log10(ratio + K)
+    return weights
+
+
+def class_weights(
+    kind: str | Mapping[Any, float], K: float | None, labels: Sequence[Any], counts: np.ndarray
+) -> np.ndarray:
+    """Return the weights of classes by their counts, 1 where there are no training items.
+
+    ``kind`` is "balanced", "log" (with ``K``) or a weight for some labels. The counts have the
+    shape (n_classes,) or, of several labels, (n_labels, 2): without and with each.
+    """
+    weights = np.ones(counts.shape)
+    if isinstance(kind, Mapping):
+        # A fold may lack a rare label, so only weights that are all for others are a mistake.
+        if kind and not any(label in labels for label in kind):
+            raise ValueError(
+                f"class_weight has no label of y: it has {list_some(list(kind))}; y has "
+                f"{list_some(labels)}."
+            )
+        for label, value in kind.items():
+            if label in labels:
+                weights[labels.index(label)] = [1, value] if counts.ndim == 2 else value
+        return weights
+    if counts.ndim == 2:
+        names = [(f"without {label!r}", f"with {label!r}") for label in labels]
+        return np.stack([class_weights(kind, K, *row) for row in zip(names, counts)])
+    present = counts > 0
+    if kind == "balanced":
+        weights[present] = counts.sum() / (present.sum() * counts[present])
+    elif present.sum() > 1:
+        by_label = {labels[i]: float(counts[i]) for i in np.flatnonzero(present).tolist()}
+        weights[present] = log_class_weight(by_label, _DEFAULT_K if K is None else K)
     return weights

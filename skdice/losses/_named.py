@@ -1,10 +1,13 @@
 """The losses and presets by name."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import torch
+from sklearn.base import clone
 
-from .._parameters import parameters_of
+from .._inputs import list_some
+from .._parameters import check_number, parameters_of
 from ._base import Loss
 from ._cross_entropy import CrossEntropyLoss, FocalLoss, WeightedCrossEntropyLoss
 from ._dice import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
@@ -76,11 +79,64 @@ def loss_parameters(name: str) -> tuple[str, ...]:
     return tuple(taken for taken in LOSS_PARAMETERS if taken in known and taken not in left_out)
 
 
-def check_named(loss: str, owner: str, name: str, value: Any) -> None:
-    """Raise a ValueError unless the named loss takes a value of a parameter, which owner has."""
-    check = parameters_of(_CLASSES[loss])[name].check
-    if check is not None:
-        check(owner, name, value)
+def check_loss(
+    loss: Any, given: Mapping[str, Any], owner: str, *, class_weight: Any, K: float | None
+) -> None:
+    """Raise a ValueError unless a loss can be trained with, and can use what is given beside it.
+
+    ``given`` are the parameters of a named loss that are not None, ``class_weight`` and ``K`` those
+    of the estimator, which ``owner`` names.
+    """
+    if isinstance(loss, Loss):
+        others = {**given, **({} if K is None else {"K": K})}
+        for name, value in others.items():
+            raise ValueError(
+                f"{name!r} must be None with a loss object, got {value!r}: set it on the object, "
+                f"for instance loss={type(loss).__name__}(...), or with set_params(loss__...=...)."
+            )
+        _check_object(loss, class_weight)
+        return
+    usable = loss_parameters(loss)
+    for name, value in given.items():
+        if name not in usable:
+            takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
+            first = ""
+            if loss in ("auto", "cv"):
+                first = f"Set loss={takers[0]!r}, or another one that has {name}. "
+            raise ValueError(
+                f"{first}{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
+                f"{list_some(takers)}. To search over several losses, give each its own grid: "
+                f"[{{'loss': [{loss!r}]}}, {{'loss': [{takers[0]!r}], {name!r}: [{value!r}]}}]."
+            )
+    for name, value in given.items():
+        if (check := parameters_of(_CLASSES[loss])[name].check) is not None:
+            check(owner, name, value)
+    if K is not None and class_weight not in (None, "log"):
+        raise ValueError(
+            f"K={K!r} means class_weight='log'; got class_weight={class_weight!r}. Drop one."
+        )
+
+
+def _check_object(loss: Loss, class_weight: Any) -> None:
+    if loss.reduction != "mean":
+        raise ValueError(
+            f"A loss to train with must have reduction='mean', got {loss.reduction!r}."
+        )
+    owner, ignored = type(loss).__name__, loss.ignore_index
+    check_number(owner, "ignore_index", ignored, integer=True)
+    if ignored >= 0:
+        raise ValueError(
+            f"A loss to train with must have a negative ignore_index, for classes are numbered 0, "
+            f"1, ...; got ignore_index={ignored!r}. Leave it at -100: {owner}()."
+        )
+    if class_weight is not None and loss.class_weight is not None:
+        raise ValueError(
+            "class_weight is given on the estimator and on the loss object; set one of them to "
+            "None."
+        )
+    if class_weight is not None:
+        loss = clone(loss).set_params(class_weight=1.0)
+    loss.check_parameters()
 
 
 def check_loss_classes(loss: Any, n_classes: int, *, is_multilabel: bool = False) -> None:

@@ -1,13 +1,12 @@
 """Scores for sequence tagging (whole entities, single tags) and for question answering."""
 
 from ._entities import (
+    ANY_ROLES,
     SPELLINGS,
     EntitySpan,
     are_chunk_tags,
     check_tag_row,
     check_tag_sequences,
-    count_by_label,
-    divide,
     find_entities,
     get_entities,
     infer_scheme,
@@ -15,6 +14,8 @@ from ._entities import (
 )
 from ._row_counts import RowCounts, bootstrap_interval, count_rows
 from ._scores import (
+    count_by_label,
+    divide,
     entity_classification_report,
     entity_f1_score,
     entity_f1_scorer,

@@ -1,4 +1,4 @@
-"""Tag schemes, tags as users pass them, the entities that they write down, and counts of these."""
+"""Tags as users pass them, and the entities that they write down."""
 
 import re
 from collections import Counter
@@ -7,15 +7,12 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from .._inputs import check_rows, describe, list_items
 from .._parameters import check_option
 from .._typing import Strings, TagSequences
 
-# How each scheme writes the roles of a word: B begins an entity, I is inside, E ends it, S is an
-# entity of one word.
+# How each tag scheme writes the roles of a word: B begins an entity, I is inside, E ends it, and S
+# is an entity of one word.
 SPELLINGS = {
     "IOB1": "BI",
     "IOB2": "BI",
@@ -248,25 +245,3 @@ def infer_scheme(sentences: Sequence[Sequence[str]]) -> str:
         if tag != "O" and (before == "O" or roles[before][1] != roles[tag][1])
     )
     return "IOB1" if starts["I"] > starts["B"] else "IOB2"
-
-
-def count_by_label(rows: Sequence[Any], labels: Sequence[str]) -> NDArray[np.int64]:
-    """Return correct, predicted and actual entities, (n_rows, 3, n_labels); others do not count."""
-    number = {label: k for k, label in enumerate(labels)}
-    counts = np.zeros((len(rows), 3, len(labels)), dtype=np.int64)
-    for row, (true, pred) in zip(counts, rows):
-        for part, entities in zip(row, (true & pred, pred, true)):
-            for _, _, label in entities:
-                if label in number:
-                    part[number[label]] += 1
-    return counts
-
-
-def divide(
-    numerator: ArrayLike, denominator: ArrayLike, zero_division: float = 0
-) -> NDArray[np.float64]:
-    """Return the ratios, `zero_division` where the denominator is 0."""
-    ratio = np.full(np.shape(numerator), float(zero_division))
-    denominator = np.broadcast_to(denominator, ratio.shape)
-    np.divide(numerator, denominator, out=ratio, where=denominator > 0)
-    return ratio

@@ -8,8 +8,9 @@ import numpy as np
 
 from .._inputs import check_rows
 from .._parameters import check_number
-from ._entities import check_same_number, check_tag_sequences, divide, find_entities
-from ._scores import entity_f1_score, resampled_sums
+from .._typing import TagSequences
+from ._entities import check_same_number
+from ._scores import divide, entities_of_rows, entity_f1_score, precision_recall_f1, resampled_sums
 from ._squad import score_rows
 
 METRICS = {
@@ -49,9 +50,9 @@ class RowCounts:
         if self.task == "questions":
             return divide(totals[..., :2], totals[..., 2:])
         if self.task in ("entities", "pairs"):
-            return _precision_recall_f1(totals)
+            return _macro_average(totals)
         accuracy = divide(totals[..., :1], totals[..., 1:2])
-        return np.concatenate([accuracy, _precision_recall_f1(totals[..., 2:])[..., 2:]], axis=-1)
+        return np.concatenate([accuracy, _macro_average(totals[..., 2:])[..., 2:]], axis=-1)
 
     def of_all_rows(self, weight: np.ndarray | None = None) -> dict[str, float]:
         """Return the metrics of all rows by name; a weight of a row counts as repetition."""
@@ -66,9 +67,7 @@ def count_rows(task: str, y_true: Any, y_pred: Any, pos_label: Any = None) -> Ro
     With a `pos_label` only this one of two classes is counted.
     """
     if task == "entities":
-        rows = [[{*find_entities(tags)} for tags in both] for both in zip(y_true, y_pred)]
-        found = [(len(true & pred), len(pred), len(true)) for true, pred in rows]
-        return RowCounts(task, np.array(found, dtype=np.int32).reshape(-1, 3))
+        return RowCounts(task, count_entities(y_true, y_pred))
     if task == "tagging":
         right = [sum(a == b for a, b in zip(*rows)) for rows in zip(y_true, y_pred)]
         n_words = np.array([len(row) for row in y_true])
@@ -90,6 +89,13 @@ def count_rows(task: str, y_true: Any, y_pred: Any, pos_label: Any = None) -> Ro
     return RowCounts(task, np.column_stack([right.astype(items.dtype), ones, items]))
 
 
+def count_entities(y_true: TagSequences, y_pred: TagSequences) -> np.ndarray:
+    """Return the correct, the predicted and the actual entities, (n_sentences, 3)."""
+    rows = entities_of_rows(y_true, y_pred, None, None)
+    counts = [(len(true & pred), len(pred), len(true)) for true, pred in rows]
+    return np.array(counts, dtype=np.int32).reshape(-1, 3)
+
+
 def count_labels(y_true: np.ndarray, y_pred: np.ndarray, pos_label: Any = None) -> np.ndarray:
     """Return the correct, predicted and actual rows of each label, (n_rows, 3 * n_labels), uint8.
 
@@ -105,12 +111,12 @@ def count_labels(y_true: np.ndarray, y_pred: np.ndarray, pos_label: Any = None) 
     return counts.astype(np.uint8)
 
 
-def _precision_recall_f1(totals: np.ndarray) -> np.ndarray:
-    correct, predicted, actual = np.moveaxis(totals.reshape(*totals.shape[:-1], 3, -1), -2, 0)
-    parts = [(correct, predicted), (correct, actual), (2 * correct, predicted + actual)]
-    scores = [divide(*part) for part in parts]
-    n_labels = ((predicted + actual) > 0).sum(axis=-1)
-    return np.stack([divide(score.sum(axis=-1), n_labels) for score in scores], axis=-1)
+def _macro_average(totals: np.ndarray) -> np.ndarray:
+    """Return precision, recall and F1, each the mean over the labels that occur."""
+    counts = totals.reshape(*totals.shape[:-1], 3, -1)
+    n_labels = (counts[..., 1:, :].sum(axis=-2) > 0).sum(axis=-1)
+    sums = [score.sum(axis=-1) for score in precision_recall_f1(counts)]
+    return divide(np.stack(sums, axis=-1), n_labels[..., None])
 
 
 def bootstrap_interval(
@@ -158,7 +164,7 @@ def bootstrap_interval(
     true, pred = check_rows(y_true, "y_true", "rows"), check_rows(y_pred, "y_pred", "rows")
     check_same_number(true, pred, "rows")
     if metric is entity_f1_score:
-        counts = count_rows("entities", *check_tag_sequences(y_true, y_pred))
+        counts = RowCounts("entities", count_entities(y_true, y_pred))
         sums = resampled_sums(counts.counts, n_resamples, random_state)
         scores = counts.scores(sums)[:, counts.metrics.index("f1")]
     else:

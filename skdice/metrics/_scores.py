@@ -1,23 +1,17 @@
 """Precision, recall and F1 of whole entities and of single tags, and resamples of their counts."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import make_scorer
 
 from .._parameters import check_number, check_option
 from .._typing import TagSequences
-from ._entities import (
-    EntitySpan,
-    check_scheme,
-    check_tag_sequences,
-    count_by_label,
-    divide,
-    find_entities,
-)
+from ._entities import EntitySpan, check_scheme, check_tag_sequences, find_entities
 
 Score = float | NDArray[np.float64]
 Support = int | NDArray[np.int64]
@@ -124,7 +118,7 @@ def entity_precision_recall_fscore_support(
     (0.5, 0.5, 0.5, 2)
     """
     _check_options("entity metrics", average, zero_division)
-    _, counts = _count_all(_entities_of_rows(y_true, y_pred, mode, scheme))
+    _, counts = _count_all(entities_of_rows(y_true, y_pred, mode, scheme))
     return _average(counts, average, zero_division)
 
 
@@ -175,7 +169,7 @@ def entity_classification_report(
     owner = "entity_classification_report"
     check_number(owner, "digits", digits, low=0, integer=True)
     _check_options(owner, None, zero_division)
-    labels, counts = _count_all(_entities_of_rows(y_true, y_pred, mode, scheme))
+    labels, counts = _count_all(entities_of_rows(y_true, y_pred, mode, scheme))
     columns = (np.asarray(column).tolist() for column in _average(counts, None, zero_division))
     rows = dict(zip(labels, zip(*columns)))
     for average in ("micro", "macro", "weighted"):
@@ -240,12 +234,29 @@ def tag_f1_score(
     return _average(np.array(counts, dtype=np.int64), average, zero_division)[2]
 
 
+def divide(
+    numerator: ArrayLike, denominator: ArrayLike, zero_division: float = 0
+) -> NDArray[np.float64]:
+    """Return the ratios, `zero_division` where the denominator is 0."""
+    ratio = np.full(np.shape(numerator), float(zero_division))
+    denominator = np.broadcast_to(denominator, ratio.shape)
+    np.divide(numerator, denominator, out=ratio, where=denominator > 0)
+    return ratio
+
+
+def precision_recall_f1(counts: np.ndarray, zero_division: float = 0) -> list[NDArray[np.float64]]:
+    """Return the three of counts of shape (..., 3, n_labels): correct, predicted and actual."""
+    correct, predicted, actual = np.moveaxis(counts, -2, 0)
+    parts = [(correct, predicted), (correct, actual), (2 * correct, predicted + actual)]
+    return [divide(*part, zero_division) for part in parts]
+
+
 def _check_options(owner: str, average: str | None, zero_division: float) -> None:
     check_option(owner, "average", average, (None, "micro", "macro", "weighted"))
     check_option(owner, "zero_division", zero_division, (0, 1))
 
 
-def _entities_of_rows(
+def entities_of_rows(
     y_true: TagSequences, y_pred: TagSequences, mode: str | None, scheme: str | None
 ) -> Iterator[_Row]:
     """Yield the actual and the predicted entities of each sentence."""
@@ -264,6 +275,18 @@ def _count_all(rows: Iterable[_Row]) -> tuple[list[str], NDArray[np.int64]]:
     return labels, count_by_label(rows, labels).sum(axis=0)
 
 
+def count_by_label(rows: Sequence[Any], labels: Sequence[str]) -> NDArray[np.int64]:
+    """Return correct, predicted and actual entities, (n_rows, 3, n_labels); others do not count."""
+    number = {label: k for k, label in enumerate(labels)}
+    counts = np.zeros((len(rows), 3, len(labels)), dtype=np.int64)
+    for row, (true, pred) in zip(counts, rows):
+        for part, entities in zip(row, (true & pred, pred, true)):
+            for _, _, label in entities:
+                if label in number:
+                    part[number[label]] += 1
+    return counts
+
+
 def _average(
     counts: NDArray[np.int64], average: str | None, zero_division: float
 ) -> tuple[Score, Score, Score, Support]:
@@ -275,17 +298,12 @@ def _average(
     )
     if average == "micro" or nothing_to_average:
         counts = counts.sum(axis=1, keepdims=True)
-    correct, predicted, true = counts
-    scores = (
-        divide(correct, predicted, zero_division),
-        divide(correct, true, zero_division),
-        divide(2 * correct, predicted + true, zero_division),
-    )
-    if average is None:
-        return (*scores, actual)
-    weights = actual if average == "weighted" and support else None
-    precision, recall, f1 = (float(np.average(score, weights=weights)) for score in scores)
-    return precision, recall, f1, support
+    scores: Sequence[Score] = precision_recall_f1(counts, zero_division)
+    if average is not None:
+        weights = actual if average == "weighted" and support else None
+        scores = [float(np.average(score, weights=weights)) for score in scores]
+    precision, recall, f1 = scores
+    return precision, recall, f1, actual if average is None else support
 
 
 def resampled_sums(counts: np.ndarray, n_resamples: int, random_state: int) -> NDArray[np.float64]:

@@ -119,7 +119,11 @@ def compare_losses(
     >>> print(comparison.to_markdown())  # doctest: +SKIP
     """
     suffixes = ["", TUNED] if tune_threshold else [""]
-    entries, seeds = _check_losses(losses, suffixes, baseline), _check_seeds(seeds)
+    entries, seeds = _check_losses(losses, suffixes, baseline), list(seeds)
+    for seed in seeds:
+        check_number("compare_losses", "seeds", seed, low=0, integer=True)
+    _check_unique("seeds", seeds)
+    seeds = [int(seed) for seed in seeds]
     final = text_estimator(estimator)
     X, y, X_test, y_test = map(indexable_rows, (X, y, X_test, y_test))
     estimators = {
@@ -247,14 +251,6 @@ def _check_entry(label: str, entry: Any) -> dict[str, Any]:
             f"losses: set them on the estimator."
         )
     return dict(entry)
-
-
-def _check_seeds(seeds: Iterable[int]) -> list[int]:
-    seeds = list(seeds)
-    for seed in seeds:
-        check_number("compare_losses", "seeds", seed, low=0, integer=True)
-    _check_unique("seeds", seeds)
-    return [int(seed) for seed in seeds]
 
 
 def _check_unique(name: str, values: list[Any]) -> None:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._inputs import indexable_rows, list_some, object_array
 from ..estimators import check_partition
-from ..fitting import in_columns
+from ..tasks import in_columns
 
 
 def cross_val_predict_proba(

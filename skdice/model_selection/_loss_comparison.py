@@ -103,14 +103,12 @@ class LossComparison:
         """
         scores = self.frame.groupby("loss", sort=False)[list(self.metrics)]
         means, deviations = scores.mean() * 100, scores.std() * 100
-        columns: dict[str, Any] = {}
+        columns: dict[Any, Any] = {}
         for metric in self.metrics:
             columns[metric] = means[metric]
             columns[f"{metric}_sd"] = deviations[metric]
             if metric not in ("precision", "recall"):
-                differences = self.differences(metric)
-                for name in differences:
-                    columns[f"{metric}_{name}"] = differences[name]
+                columns.update(self.differences(metric).add_prefix(f"{metric}_").items())
         return pd.DataFrame(columns)
 
     def differences(self, metric: str = "f1") -> pd.DataFrame:

@@ -3,9 +3,18 @@
 from ._batching import Batch, Batcher, StepSampler, count_epoch, to_device
 from ._chain import TagChain
 from ._checkpoint import DirectoryCheckpoint
-from ._loading import Encoder, check_peft_config, describe_encoder
-from ._modules import HEAD, MODULES, TRANSFORMER, Frames, MeanModule, PairModule, TextModule
-from ._net import Begun, NotFiniteError, TextNet
+from ._loading import Encoder, check_peft_config, describe_encoder, read_model
+from ._modules import (
+    HEAD,
+    MODULES,
+    TRANSFORMER,
+    Frames,
+    MeanModule,
+    PairModule,
+    TextModule,
+    TokenModule,
+)
+from ._net import Begun, NotFiniteError, TextNet, features_of
 from ._onnx import BATCH_TOKENS, onnx_network
 from ._runtime import (
     PRECISIONS,
@@ -23,6 +32,14 @@ from ._runtime import (
     resolve_precision,
     seed_generators,
     seeded,
+    shared_seed,
     works_on,
 )
-from ._train import FitProgress, NotLearningError, Run, check_callbacks, digests_of_trainers
+from ._train import (
+    FitProgress,
+    NotLearningError,
+    Run,
+    check_callbacks,
+    digests_of_trainers,
+    history_of,
+)

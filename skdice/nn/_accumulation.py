@@ -11,6 +11,8 @@ from ._batching import Batch
 from ._runtime import ALONE, Ranks, generator_states, set_generator_states
 
 AnyLoss = Loss | CombinedLoss
+Forward = Callable[[Batch], Tensor]
+Scale = float | Tensor
 # What the loss of a step needs to know of a batch: its sums or, where these do not add up, logits,
 # targets and weights of each of its parts.
 Output = list[tuple[Any, ...]]
@@ -19,8 +21,8 @@ Output = list[tuple[Any, ...]]
 def accumulate_gradient(
     loss: AnyLoss,
     batches: Sequence[Batch],
-    forward: Callable[[Batch], Tensor],
-    scale: float | Tensor = 1.0,
+    forward: Forward,
+    scale: Scale = 1.0,
     ranks: Ranks = ALONE,
     memory: SumsMemory | None = None,
 ) -> Tensor:
@@ -63,11 +65,7 @@ def accumulate_gradient(
 
 
 def _weighted_mean(
-    loss: AnyLoss,
-    batches: Sequence[Batch],
-    forward: Callable[[Batch], Tensor],
-    scale: float | Tensor,
-    ranks: Ranks,
+    loss: AnyLoss, batches: Sequence[Batch], forward: Forward, scale: Scale, ranks: Ranks
 ) -> Tensor:
     """One pass: what the mean is divided by is known before, from targets and weights."""
     targets = [(target_of(loss, batch), batch.get("weight")) for batch in batches]
@@ -82,11 +80,7 @@ def _weighted_mean(
 
 
 def _of_sums(
-    loss: AnyLoss,
-    outputs: Sequence[Output],
-    scale: float | Tensor,
-    ranks: Ranks,
-    remember: SumsMemory,
+    loss: AnyLoss, outputs: Sequence[Output], scale: Scale, ranks: Ranks, remember: SumsMemory
 ) -> tuple[Tensor, list[list[Tensor]]]:
     """Return the loss of the step and, for each batch, its scaled gradient by the sums."""
     sums = torch.stack([sums.detach() for ((sums,),) in outputs])
@@ -98,11 +92,7 @@ def _of_sums(
 
 
 def _of_logits(
-    loss: AnyLoss,
-    outputs: Sequence[Output],
-    scale: float | Tensor,
-    ranks: Ranks,
-    remember: SumsMemory,
+    loss: AnyLoss, outputs: Sequence[Output], scale: Scale, ranks: Ranks, remember: SumsMemory
 ) -> tuple[Tensor, list[tuple[Tensor, ...]]]:
     """Return the loss of the step and, for each batch, its scaled gradient by logits of parts."""
     single = loss.loss if isinstance(loss, CombinedLoss) else loss

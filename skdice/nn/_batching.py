@@ -15,15 +15,15 @@ from ._runtime import ALONE, Ranks
 
 Batch = dict[str, Tensor]
 
-# Over how many steps texts of one length are spread: over more, they meet others in each epoch;
-# over fewer, less is padded (benchmarks/padding.py). As a share of an epoch it has limits: few
-# steps would have no order by length, and among many a text meets others anyway.
+# Over how many steps texts of one length are spread: over more, a text shares its step with others
+# in each epoch; over fewer, batches need less padding (benchmarks/padding.py). These steps are at
+# least 1/50 and at most 1/7 of an epoch.
 _STEPS_MIXED = 5
 _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED = 1 / 50, 1 / 7
 # Pieces of a batch, padding included, for each window that was asked for. Most encoders read up to
 # 512, so that their batches are never cut; of texts of 8,192 pieces, one stands for sixteen.
 _PIECES_PER_WINDOW = 512
-# Pieces of a batch of predictions on a GPU, for which a few short sentences are no work.
+# Pieces of a batch of predictions on a GPU, which a few short sentences would leave idle.
 _GPU_PIECES = 2**14
 # Of steps that are CUDA graphs, windows are padded to a multiple of this many pieces, and to a
 # multiple of so many words where tags are scored together.

@@ -15,11 +15,16 @@ from torch import Tensor, nn
 from .._extras import not_installed
 from .._parameters import not_allowed
 from .._pretrained import loading, quiet_transformers
+from ..text import TextReader, WordTokenizer
 
-# What layers of DeBERTa read besides the states, and what is registered after them.
+# Parts of DeBERTa that all layers read, though they are registered after the layers.
 _RELATIVE = ("rel_embeddings", "LayerNorm")
-# Adapters that lie inside the layers, need gradients alone, and can be merged.
+# Adapters that lie inside the layers, are trained by gradients alone, and can be merged into them.
 _ADAPTERS = ("LORA", "IA3", "LOHA", "LOKR", "OFT", "LN_TUNING")
+# Families that read the padding of a text, too: its scores depend on the texts in its batch.
+_READ_PADDING = ("convbert", "fnet", "funnel", "nystromformer", "yoso")
+# Where neither the model nor its tokenizer says how long a text may be.
+_DEFAULT_MAX_LENGTH = 512
 
 
 class Encoder(NamedTuple):
@@ -129,6 +134,36 @@ def describe_encoder(model: str, *, sees_case: bool) -> Encoder:
     )
 
 
+def read_model(
+    model: str, max_length: int | None, n_texts: int, owner: str
+) -> tuple[TextReader, Encoder]:
+    """Return the reader of texts of a model, ``n_texts`` in a window, and its encoder described.
+
+    A ``max_length`` that the model cannot read, or a family whose scores depend on padding, is a
+    ValueError in the name of the ``owner``.
+    """
+    tokenizer = WordTokenizer(model)
+    encoder = describe_encoder(model, sees_case=tokenizer.sees_case)
+    if encoder.family in _READ_PADDING:
+        raise ValueError(
+            f"The 'model' parameter of {owner} must not be of the families "
+            f"{', '.join(_READ_PADDING)}, whose scores of a text change with its padding. Got "
+            f"{model!r}, which is of the family {encoder.family!r}."
+        )
+    frame = tokenizer.pair_frame if n_texts == 2 else tokenizer.frame
+    limits = (encoder.n_positions, tokenizer.tokenizer.model_max_length)
+    known = [n for n in limits if n and n < 10**9]
+    longest = min(known, default=_DEFAULT_MAX_LENGTH)
+    if max_length is None:
+        return TextReader(tokenizer, longest), encoder
+    if frame.n_special < max_length <= min(known, default=max_length):
+        return TextReader(tokenizer, int(max_length)), encoder
+    raise ValueError(
+        f"The 'max_length' parameter of {owner} must be None or an int in the range "
+        f"[{frame.n_special + 1}, {longest}] for {model!r}. Got {max_length!r} instead."
+    )
+
+
 def replace_token_types(transformer: Any, n_types: int) -> list[str]:
     """Give the table of token types so many rows, each its first one; return its name.
 
@@ -179,7 +214,7 @@ def freeze(transformer: Any, n_layers: int, head: set[nn.Parameter]) -> list[nn.
         is_before = is_before and part is not layers
         if part in inside or layers in part.modules():
             continue
-        # Tables and dropout serve what is below, wherever they are registered.
+        # Tables and dropout belong to the embeddings, wherever they are registered.
         if is_before or isinstance(part, nn.Embedding | nn.Dropout) or name.endswith(_RELATIVE):
             frozen.append(part)
     for part in frozen:

@@ -18,10 +18,10 @@ HEAD = "head.safetensors"
 # Token-type dropout: the share of the windows of a training step that are read without the shapes
 # of their words, so that text without capitals is read as well (benchmarks/RESULTS.md).
 _TYPE_DROPOUT = 0.3
-# What the names of the weights of the transformer of a module start with.
+# Prefix of the names of the transformer's weights in a module.
 TRANSFORMER = "transformer."
 # What a transformer returns: "logits", "last_hidden_state" and the like.
-Output: TypeAlias = Mapping[str, Tensor]
+ModelOutput: TypeAlias = Mapping[str, Tensor]
 
 
 class Frames(NamedTuple):
@@ -57,10 +57,10 @@ class TextModule(nn.Module):
         super().__init__()
         self._n_classes = n_classes
         self._frames = frames
-        # Others of its kind, whose outputs count as much as its own.
+        # The other networks of an ensemble: logits are the mean of those of all, this one included.
         self.members = nn.ModuleList()
-        # ``unmatched_weights`` are those that the checkpoint or the network has alone,
-        # ``trained_labels`` what the outputs of the checkpoint's head mean, if it says so.
+        # ``unmatched_weights`` are in the checkpoint or in the network, but not in both;
+        # ``trained_labels`` are the names of the outputs of the checkpoint's head, if it has them.
         self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = (
             load_transformer(self.auto_class, model, n_classes)
         )
@@ -75,8 +75,8 @@ class TextModule(nn.Module):
                 self.type_table = nn.Embedding.from_pretrained(rows, freeze=False)
                 self._load_saved_head(model)
         self.takes_types = takes_token_types(self.transformer)
-        self.has_new_head = True  # Of those that transformers does not have.
-        # In a tuple, as it is no other part: a model of peft around the transformer.
+        self.has_new_head = True  # If transformers has no class for the head.
+        # The model of peft that wraps the transformer; a tuple hides it from torch's list of parts.
         self._adapted: tuple[Any, ...] = ()
         if peft_config is not None:
             head = self.head_parameters()
@@ -165,7 +165,7 @@ class TextModule(nn.Module):
             self.load_state_dict(weights, strict=False)
             self.has_new_head = not weights
 
-    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+    def _item_logits(self, output: ModelOutput, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         """Pick the logits of the items from the output of the transformer, which read ``texts``."""
         raise NotImplementedError
 
@@ -192,7 +192,7 @@ class TokenModule(TextModule):
 
     auto_class = "AutoModelForTokenClassification"
 
-    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+    def _item_logits(self, output: ModelOutput, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         return output["logits"][row, column]
 
 
@@ -201,7 +201,7 @@ class SequenceModule(TextModule):
 
     auto_class = "AutoModelForSequenceClassification"
 
-    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+    def _item_logits(self, output: ModelOutput, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         return output["logits"][row]
 
 
@@ -215,7 +215,7 @@ class MeanModule(SequenceModule):
         self.head = nn.Linear(self.transformer.config.hidden_size, self._n_classes)
         self._load_saved_head(model)
 
-    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+    def _item_logits(self, output: ModelOutput, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         mean = mean_state(output, texts["attention_mask"])
         logits: Tensor = self.head(self.dropout(mean))[row]
         return logits
@@ -249,7 +249,7 @@ class PairModule(SequenceModule):
         self.register_buffer("share", torch.ones(()))
         self._load_saved_head(model)
 
-    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+    def _item_logits(self, output: ModelOutput, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         logits = output["logits"][row]
         if self._frames is None:
             return logits
@@ -315,7 +315,7 @@ class PairModule(SequenceModule):
         return mean_state(output, mask)
 
 
-def mean_state(output: Output, mask: Tensor | None) -> Tensor:
+def mean_state(output: ModelOutput, mask: Tensor | None) -> Tensor:
     """Return the mean hidden state of each row, scaled to the norm sqrt(hidden_size)."""
     states = output["last_hidden_state"].float()
     if mask is None:
@@ -331,7 +331,7 @@ class SpanModule(TextModule):
 
     auto_class = "AutoModelForQuestionAnswering"
 
-    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+    def _item_logits(self, output: ModelOutput, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         scores = [output[f"{side}_logits"][row, column] for side in ("start", "end")]
         return torch.stack(scores, dim=1)
 
@@ -355,7 +355,7 @@ class QueryModule(TextModule):
         self.head = nn.Linear(self.transformer.config.hidden_size, n_outputs)
         self._load_saved_head(model)
 
-    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+    def _item_logits(self, output: ModelOutput, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         logits: Tensor = self.head(self.dropout(output["last_hidden_state"][row, column]))
         return logits
 

@@ -24,7 +24,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -67,6 +67,21 @@ class Begun(NamedTuple):
     generators: list[Tensor]
 
 
+def features_of(
+    module: Any, batcher: Batcher, rows: np.ndarray, precision: str, device: str
+) -> np.ndarray:
+    """Return what the head of a module would read of some rows, before anything is learned."""
+    module.eval()
+    found: list[Any] = [None] * len(rows)
+    place = {row: i for i, row in enumerate(rows.tolist())}
+    with torch.inference_mode(), autocast(precision, device):
+        for windows, batch in batcher.by_length(rows):
+            features = module.features(to_device(module.prepare(batch), device))
+            for window, row in zip(windows.tolist(), features.float().cpu().numpy()):
+                found[place[window]] = row
+    return np.stack(found)
+
+
 class TextNet(NeuralNet):
     """A skorch net of a transformer.
 
@@ -80,7 +95,6 @@ class TextNet(NeuralNet):
     # While it is trained, the processes that do so together.
     ranks_ = ALONE
     best_epoch_ = 0
-    _default_callbacks: ClassVar[list[tuple[str, Any]]] = [("epoch_timer", EpochTimer)]
 
     def __init__(
         self,
@@ -109,6 +123,10 @@ class TextNet(NeuralNet):
         # What skorch's progress bar counts: a step is one batch.
         fixed["iterator_train__batch_size"] = 1
         super().__init__(module, **{"criterion": type(loss), **fixed, **kwargs})
+
+    @property
+    def _default_callbacks(self) -> list[tuple[str, Any]]:
+        return [("epoch_timer", EpochTimer())]
 
     def initialize_module(self) -> "TextNet":
         """Make the module, or take the one that has been begun."""

@@ -15,6 +15,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Literal, get_args
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -111,6 +112,19 @@ def set_generator_states(device: Any, states: list[Tensor]) -> None:
     torch.set_rng_state(states[0])
     for index, state in zip(_cuda_index(device), states[1:]):
         torch.cuda.set_rng_state(state, index)
+
+
+def shared_seed(random_state: Any, device: str) -> int:
+    """Return a seed from a random state: in all processes of a job, that of the first."""
+    if isinstance(random_state, np.random.RandomState):  # It is advanced, as a generator is.
+        drawn = int(random_state.randint(2**31 - 1))
+    elif random_state is None or isinstance(random_state, np.random.Generator):
+        drawn = int(np.random.default_rng(random_state).integers(2**31))
+    else:
+        drawn = int(random_state)
+    seed = torch.tensor(drawn)
+    current_ranks(device).copy_first([seed])
+    return int(seed)
 
 
 def _cuda_index(device: str) -> list[int]:

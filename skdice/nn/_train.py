@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import pandas as pd
 import torch
 from skorch import NeuralNet
 from skorch.callbacks import (
@@ -36,6 +37,8 @@ _FIRST_STEPS = 5
 # A loss above this share of that of the beginning has not fallen. Labels of which 45 % are wrong
 # leave a loss of 0.993 times that.
 _FALLEN = 0.995
+# What a history has of each epoch.
+_HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
 _SCORES = (
     "texts are no arrays that skorch could score. With validation rows a fit has the estimator's "
     "metric of every epoch (history_['valid_score']); for another one, predict in a callback of "
@@ -303,3 +306,18 @@ class FitProgress(Callback):
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
         self.bar_.close()
         del self.bar_
+
+
+def history_of(nets: Sequence[NeuralNet]) -> pd.DataFrame:
+    """Return a row per epoch: loss, validation score, learning rate, texts and seconds.
+
+    They are the means over the members, and the seconds of all.
+    """
+    rows = [{n: row[n] for n in _HISTORY if n in row} for net in nets for row in net.history]
+    if not rows:
+        return pd.DataFrame()
+    by_epoch = pd.DataFrame(rows).groupby("epoch")
+    mean: pd.DataFrame = by_epoch.mean()
+    if "dur" in mean:
+        mean["dur"] = by_epoch["dur"].sum()
+    return mean

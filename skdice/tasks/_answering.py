@@ -134,9 +134,7 @@ class Answering(Task):
     ) -> EncodedQuestions:
         """Return questions with their contexts as windows of pieces."""
         questions, contexts = [question for question, _ in rows], contexts_of(rows)
-        encoded = encode_questions(
-            questions, contexts, reader.tokenizer, reader.max_length, self.stride, answers=answers
-        )
+        encoded = encode_questions(questions, contexts, reader, self.stride, answers=answers)
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
@@ -173,7 +171,7 @@ class Answering(Task):
         shift = np.zeros(target.shape, dtype=np.float32)
         each = np.ones(target.shape, dtype=np.float32)
         others = np.delete(np.arange(len(target)), first)
-        # Of one softmax over a window, the odds of "no answer" say all.
+        # In one softmax over a window, a draw only changes the odds of "no answer".
         for items in (first,) if is_over_positions(loss) else (first, others):
             of_items = correct_draw(target[items], 2, weight[items], share[items])
             shift[items], each[items] = of_items
@@ -213,7 +211,7 @@ class Answering(Task):
 
     def tune(self, rows: Rows, scores: Sequence[Candidates], goal: Goal = F1) -> Self:
         y, contexts = rows.y.answers, contexts_of(rows.X)
-        weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
         no_answer = np.array([candidates.no_answer for candidates in scores])
         answers = pick_answers(scores, contexts, math.inf)
         answered = score_rows(y, answers, "2.0").f1

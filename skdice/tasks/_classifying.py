@@ -130,9 +130,7 @@ class Classifying(TeachableTask):
         self, rows: Sequence[tuple[str, ...]], reader: TextReader
     ) -> tuple[EncodedDataset, np.ndarray]:
         """Return rows as windows of pieces, and which rows are cut."""
-        return encode_rows(
-            rows, self.info.n_texts, reader.tokenizer, reader.max_length, self.truncation
-        )
+        return encode_rows(rows, self.info.n_texts, reader, self.truncation)
 
     def targets(self, rows: Rows) -> np.ndarray:
         """Return the class index of each row; of several labels, 0 and 1 in a column of each."""
@@ -236,7 +234,8 @@ class Classifying(TeachableTask):
         return list(self.row_logits(rows, reader, logits))
 
     def tune(self, rows: Rows, scores: Sequence[np.ndarray], goal: Goal = F1) -> Self:
-        labels, weight = self.known(rows.y), rows.weight
+        labels = self.known(rows.y)
+        weight = None if rows.weight is None else rows.weight.astype(np.float64)
         decision = self.decision_values(np.stack(scores))
         if goal.has_floor and decision.ndim == 2 and not self.is_multilabel:
             raise ValueError(
@@ -315,8 +314,10 @@ class Classifying(TeachableTask):
                 f"The 'threshold_' of this {self.owner} must be one float in the range [0, 1]"
                 f"{each}. Got {got} instead."
             )
+        # Of several classes, all whose threshold is 0 would be infinitely more probable than it.
+        closed = "both" if self.is_binary or self.is_multilabel else "right"
         for value in given.ravel().tolist():
-            check_number(self.owner, "threshold_", value, low=0, high=1, closed="both")
+            check_number(self.owner, "threshold_", value, low=0, high=1, closed=closed)
         with np.errstate(divide="ignore"):
             if self.is_binary:
                 log_odds = float(logit(threshold))

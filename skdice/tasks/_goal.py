@@ -10,6 +10,8 @@ import numpy as np
 from .._parameters import check_number, check_option
 from ..metrics import count_by_label, divide
 
+# Of a sum of weights, relative.
+_ROUNDING = 1e-9
 # Parts of the held-out rows: a bias is the mean of what is best without each of them.
 _N_FOLDS = 5
 _N_THRESHOLDS = 81
@@ -59,9 +61,9 @@ class Goal:
         """Return the value of counts that is maximised: above 1 where a floor is reached."""
         precision, recall = divide(correct, predicted), divide(correct, actual)
         if self.min_precision is not None:
-            return np.where(precision >= self.min_precision, 1 + recall, precision)
+            return np.where(_reaches(precision, self.min_precision), 1 + recall, precision)
         if self.min_recall is not None:
-            return np.where(recall >= self.min_recall, 1 + precision, recall)
+            return np.where(_reaches(recall, self.min_recall), 1 + precision, recall)
         return divide(2 * np.asarray(correct), np.asarray(predicted) + actual)
 
     def safe_value(self, correct: Any, predicted: Any, actual: Any) -> np.ndarray:
@@ -78,8 +80,8 @@ class Goal:
         share = divide(correct, total)
         spread = np.sqrt(total * share * (1 - share) + 0.25)
         lower = (correct + 0.5 - spread) / (total + 1)
-        reached = np.where(share >= floor, 1 + lower, share)
-        return np.where(lower >= floor, 2 + divide(correct, other), reached)
+        reached = np.where(_reaches(share, floor), 1 + lower, share)
+        return np.where(_reaches(lower, floor), 2 + divide(correct, other), reached)
 
     def warn_if_missed(self, value: float) -> None:
         """Warn if the floor is not reached by the decision taken, of which this is the value."""
@@ -93,6 +95,12 @@ class Goal:
 
 
 F1 = Goal()
+
+
+def _reaches(share: np.ndarray, floor: float) -> np.ndarray:
+    """Tell where shares reach a floor; sums of weights are inexact in their last digits."""
+    is_reached: np.ndarray = share >= floor * (1 - _ROUNDING)
+    return is_reached
 
 
 def choose_decision(

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from scipy.special import expit, logit
 
-from .._parameters import check_number, not_allowed
+from .._parameters import not_allowed
 from ..losses import Loss, QueryLoss, check_loss_classes
 from ..text import (
     EncodedQueries,
@@ -37,7 +37,7 @@ from ._task import (
     positives_first,
 )
 
-# Numbers that stand for a word in the score of a match, as start and as end.
+# Size of the vectors of a word, as start and as end, whose product scores a match.
 _MATCH_SIZE = 64
 # Sentences that are predicted at a time: their logits are 130 numbers for each word and query.
 _CHUNK_SENTENCES = 512
@@ -169,9 +169,7 @@ class Querying(WordTask):
             number = {label: i for i, label in enumerate(self.labels)}
             numbered = [[(start, end, number[label]) for start, end, label in row] for row in spans]
         queries = [self.queries[label] for label in self.labels]
-        encoded = encode_queries(
-            sentences, queries, reader.tokenizer, reader.max_length, self.stride, spans=numbered
-        )
+        encoded = encode_queries(sentences, queries, reader, self.stride, spans=numbered)
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
@@ -216,7 +214,7 @@ class Querying(WordTask):
     ) -> Correction:
         assert training_set.dataset.target is not None
         borders = correct_draw(training_set.dataset.target, 2, weight, share)
-        # A match has no logits of its own to shift: it counts for all that it stands for.
+        # A match is scored by a product, so no logit can be shifted: it is weighted by 1 / share.
         shift = np.append(borders.shift, np.zeros(2 * _MATCH_SIZE, dtype=np.float32))
         each = np.column_stack([borders.weight, 1 / share]).astype(np.float32)
         return Correction(shift, each)
@@ -306,12 +304,10 @@ class Querying(WordTask):
 
     def with_threshold(self, threshold: float | Mapping[str, float]) -> Self:
         """Return the task with another threshold, in [0, 1]."""
-        for value in threshold.values() if isinstance(threshold, Mapping) else [threshold]:
-            check_number(self.owner, "threshold_", value, low=0, high=1, closed="both")
-        if isinstance(threshold, Mapping):
-            cut = {label: float(logit(value)) for label, value in threshold.items()}
-            return replace(self, cut=cut)
-        return replace(self, cut=float(logit(threshold)))
+        lowest = self.read_decision("threshold_", threshold, 0.5, low=0, high=1, closed="both")
+        if isinstance(lowest, dict):
+            return replace(self, cut={label: float(logit(p)) for label, p in lowest.items()})
+        return replace(self, cut=float(logit(lowest)))
 
 
 def _entities(found: Iterable[list[tuple[float, Entity]]]) -> list[list[Entity]]:

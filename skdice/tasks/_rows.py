@@ -1,10 +1,12 @@
 """The rows of a fit: read, weighted and split."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils.validation import _num_samples
 
 from .._inputs import check_rows, check_sample_weight, describe
@@ -149,6 +151,40 @@ def split_rows(
         # Equal steps through the rows, which are sorted by class.
         valid = free[((np.arange(n_valid) + rng.random()) * len(free) / n_valid).astype(int)]
     return np.setdiff1d(np.arange(n_rows), valid), np.sort(valid)
+
+
+def split_folds(
+    rows: Rows, groups: Sequence[Any] | None, n_folds: int, seed: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the training and test rows of each fold: by groups, else by classes if there are.
+
+    The groups are those of the rows; if these have none, those that are given.
+    """
+    groups = groups if rows.groups is None else rows.groups
+    classes = rows.strata if groups is None else None
+    kinds = classes if classes is not None else range(len(rows)) if groups is None else groups
+    _, number, sizes = np.unique(kinds, return_inverse=True, return_counts=True)
+    most, needed = len(sizes), "two rows"
+    if groups is not None:
+        needed = "rows of two groups"
+    elif classes is not None:
+        most, needed = sizes.min(), "two rows of each class"
+        if len(sizes) > 2:  # A class may be missing in a fold.
+            most, needed = sizes.max(), "two rows of a class"
+    if most < 2:
+        raise ValueError(f"Out-of-fold predictions need {needed}; got {len(rows)} rows.")
+    kind = StratifiedKFold if classes is not None else KFold if groups is None else GroupKFold
+    cv = kind(min(n_folds, int(most)), shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # Of a class with fewer rows than folds.
+        return list(cv.split(number, number, number))
+
+
+def in_columns(row: np.ndarray, known: list[Any], classes: list[Any], fill: float) -> np.ndarray:
+    """Return scores of some classes among those of all, which are filled up."""
+    whole = np.full((*row.shape[:-1], len(classes)), fill, dtype=row.dtype)
+    whole[..., [classes.index(name) for name in known]] = row
+    return whole
 
 
 def read_fit_rows(

@@ -42,6 +42,8 @@ from ._task import (
     positives_first,
 )
 
+# With larger ones the sum of the logits of a sentence would not be finite.
+BIASES: dict[str, Any] = {"low": -1e6, "high": 1e6, "closed": "both"}
 # One tag that covers more of the words may be that of words outside entities.
 _MOST_WORDS = 0.5
 
@@ -72,6 +74,22 @@ class WordTask(Task):
 
     def read_X(self, X: Any) -> list[list[str]]:
         return check_token_lists(X)
+
+    def read_decision(
+        self, name: str, given: Any, default: float, **bounds: Any
+    ) -> float | dict[str, float]:
+        """Return a checked number for all labels, or one for each: the default if it has none."""
+        if not isinstance(given, Mapping):
+            check_number(self.owner, name, given, **bounds)
+            return float(given)
+        for label, value in given.items():
+            if label not in self.entity_labels:
+                raise ValueError(
+                    f"The {name!r} of this {self.owner} may have the labels "
+                    f"{list_some(self.entity_labels)}. Got {label!r} instead."
+                )
+            check_number(self.owner, f"{name} of {label}", value, **bounds)
+        return {label: float(given.get(label, default)) for label in self.entity_labels}
 
     def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
         return count_rows(measure, check_tags(y_true, y_pred), y_pred)
@@ -177,9 +195,7 @@ class Tagging(WordTask, TeachableTask):
         if tags is not None:
             index = {tag: i for i, tag in enumerate(self.classes.tolist())}
             target = np.array([index[tag] for row in tags for tag in row], dtype=np.int64)
-        dataset = encode_words(
-            sentences, reader.tokenizer, reader.max_length, stride, with_shapes=with_shapes
-        )
+        dataset = encode_words(sentences, reader, stride, with_shapes=with_shapes)
         return replace(dataset, target=target, weight=weight)
 
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
@@ -325,17 +341,15 @@ class Tagging(WordTask, TeachableTask):
         sure = [row.max(axis=1).min() if used else 0.0 for row, used in zip(p, is_used)]
         return [(predicted, np.array(sure))]
 
-    def with_bias(self, bias: float | dict[str, float]) -> Self:
+    def with_bias(self, bias: float | Mapping[str, float]) -> Self:
         """Return the task with another bias of "O", or of each label."""
-        for value in bias.values() if isinstance(bias, Mapping) else [bias]:
-            check_number(self.owner, "background_bias_", value, closed="neither")
-        return replace(self, bias=bias)
+        return replace(self, bias=self.read_decision("background_bias_", bias, 0.0, **BIASES))
 
-    def with_threshold(self, threshold: float | dict[str, float]) -> Self:
+    def with_threshold(self, threshold: float | Mapping[str, float]) -> Self:
         """Return the task with another threshold of entities, or of each label."""
-        for value in threshold.values() if isinstance(threshold, Mapping) else [threshold]:
-            check_number(self.owner, "threshold_", value, low=0, high=1, closed="both")
-        return replace(self, threshold=threshold)
+        lowest = self.read_decision("threshold_", threshold, 0.0, low=0, high=1, closed="both")
+        _ = lowest and self.entity_labels  # A ValueError says that there are none.
+        return replace(self, threshold=lowest)
 
 
 def warn_of_background(tags: Sequence[Sequence[str]]) -> None:

@@ -88,6 +88,13 @@ def check_labels(y: Any, n_rows: int) -> np.ndarray:
 def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a matrix of 0 and 1, (n_rows, n_labels) of int64, and the names of its columns."""
     names = column_names(y)
+    if names is not None and (is_copy := pd.Index(names).duplicated()).any():
+        name = names[int(is_copy.argmax())]
+        places = [i for i, other in enumerate(names) if other == name]
+        raise ValueError(
+            f"The columns of a multi-label y must have different names; {name!r} is that of the "
+            f"columns {', '.join(map(str, places))}."
+        )
     matrix = _to_matrix(y)
     if matrix.ndim != 2:
         raise ValueError(

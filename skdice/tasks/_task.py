@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
+import torch
 
 from .._inputs import check_sample_weight
 from ..losses import Loss
@@ -152,6 +153,42 @@ class TrainingSet:
         dataset = self.dataset
         has_window = np.bincount(dataset.text, minlength=dataset.n_texts) > 0
         return np.bincount(self.group[has_window], minlength=int(self.group.max(initial=0)) + 1)
+
+    def count_positives(self, average: str) -> float:
+        """Count the positive items of the set of a set loss or, of several sets, of the smallest.
+
+        With the ``average`` "micro" there is one set, else one for each class. The number is
+        infinite where every item is positive, so that no step has few.
+        """
+        counts, background = self.counts, self.background
+        if counts.ndim == 1 and background is None and average == "micro":
+            return math.inf
+        of_class = counts[:, 1] if counts.ndim == 2 else counts
+        if counts.ndim == 1 and background is not None:
+            of_class = np.delete(counts, background)
+        of_class = of_class[of_class > 0]
+        if average == "micro" or not len(of_class):
+            return float(of_class.sum())
+        return float(of_class.min())
+
+    def loss_of_constant(self, loss: Any, n_outputs: int) -> float:
+        """Return the loss of logits that say the shares of the classes, the same for all items.
+
+        Of cross-entropy no logits that are the same for all items have a lower one. It is infinite
+        for set losses, whose value is not a mean, and for items with several labels.
+        """
+        dataset, target = self.dataset, self.dataset.target
+        if target is None or target.ndim > 1 or not loss.separable:
+            return math.inf
+        share = np.ones(dataset.n_texts) if self.draw is None else self.draw.share
+        weight = np.repeat(dataset.text_weight * share, np.diff(dataset.item_offsets))
+        if self.weight is not None:
+            weight = weight * self.weight
+        of_class = np.bincount(target, weight, n_outputs)
+        weighted = of_class * (1.0 if loss.class_weight is None else loss.class_weight)
+        logits = np.log(np.maximum(weighted / weighted.sum(), np.finfo(np.float64).tiny))
+        same = torch.from_numpy(logits).expand(n_outputs, -1)
+        return float(loss(same, torch.arange(n_outputs), torch.from_numpy(of_class)))
 
     def drawn(self, ratio: float | None) -> "TrainingSet":
         """Return the same with a draw, unless the ratio leaves no text out."""

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ._tokenizer import Ragged, WordTokenizer, offsets_from_lengths, ranges
+from ._tokenizer import Ragged, TextReader, offsets_from_lengths, ranges
 
-# Of words, for encoders that do not see case. They count from 1: 0 is what belongs to no word.
+# Shapes of words, which encoders that ignore case are told as token types, numbered from 1; special
+# tokens have type 0.
 SHAPES = (
     "digits",
     "digits and others",
@@ -60,8 +61,7 @@ class EncodedDataset:
 
 def encode_words(
     sentences: Sequence[Sequence[str]],
-    tokenizer: WordTokenizer,
-    max_length: int,
+    reader: TextReader,
     stride: int,
     *,
     with_shapes: bool = False,
@@ -69,35 +69,36 @@ def encode_words(
     """Encode sentences given as words, an item per word.
 
     A word is scored on its first piece, in the window where that piece is most central. Sentences
-    without words have no window; windows in which no word is scored are left out. A window has up
-    to ``max_length`` pieces, special ones included, and shares ``stride`` with its neighbour. With
-    shapes the token type of a piece is the shape of its word; it is 0 of a special token, and in
-    sentences without a capital letter, of which the case tells nothing.
+    without words have no window; windows in which no word is scored are left out. Neighbouring
+    windows share ``stride`` pieces. With shapes, the token type of a piece is the shape of its
+    word; it is 0 of a special token, and in sentences without a capital letter, of which the case
+    tells nothing.
     """
+    tokenizer, frame = reader.tokenizer, reader.tokenizer.frame
     words = [word for sentence in sentences for word in sentence]
     word_offsets = offsets_from_lengths([len(sentence) for sentence in sentences])
     pieces = tokenizer.encode(words)
     first = pieces.offsets[:-1]  # Of each word, in the flat pieces.
     text_offsets = pieces.offsets[word_offsets]
     filled = np.flatnonzero(np.diff(text_offsets))
-    n_pieces, capacity = np.diff(text_offsets)[filled], max_length - tokenizer.frame.n_special
+    n_pieces, capacity = np.diff(text_offsets)[filled], reader.max_length - frame.n_special
     text, start, stop = cut_windows(n_pieces, capacity, stride)
     text = filled[text]
     start, stop = start + text_offsets[text], stop + text_offsets[text]
     owner = central_window(first, text, start, stop)
-    position = first - start[owner] + len(tokenizer.frame.special[0])
+    position = first - start[owner] + len(frame.special[0])
     n_items = np.bincount(owner, minlength=len(start))
     scored = n_items > 0
     start, stop = start[scored], stop[scored]
     in_windows, offsets = ranges(start, stop), offsets_from_lengths(stop - start)
     windows = Ragged(pieces.values[in_windows], offsets)
-    input_ids, token_type_ids = tokenizer.frame.put_around(windows)
+    input_ids, token_type_ids = frame.put_around(windows)
     if with_shapes:
         is_told = np.array([has_capital(sentence) for sentence in sentences], dtype=np.int32)
         of_words = word_shapes(words) * np.repeat(is_told, np.diff(word_offsets))
         shapes = Ragged(np.repeat(of_words, pieces.lengths)[in_windows], offsets)
-        zeros = tuple((0,) * len(group) for group in tokenizer.frame.special)
-        token_type_ids = replace(tokenizer.frame, special=zeros).put_around(shapes)[0]
+        zeros = tuple((0,) * len(group) for group in frame.special)
+        token_type_ids = replace(frame, special=zeros).put_around(shapes)[0]
     return EncodedDataset(
         input_ids=input_ids,
         token_type_ids=token_type_ids,
@@ -108,23 +109,18 @@ def encode_words(
 
 
 def encode_rows(
-    rows: Sequence[Sequence[str]],
-    n_texts: int,
-    tokenizer: WordTokenizer,
-    max_length: int,
-    truncation: str,
+    rows: Sequence[Sequence[str]], n_texts: int, reader: TextReader, truncation: str
 ) -> tuple[EncodedDataset, np.ndarray]:
     """Encode rows of one or two texts each, a window and an item per row.
 
-    Special tokens count in ``max_length``. Returned are the data set, and the rows that were cut as
-    :func:`truncated_lengths` says.
+    Returned are the data set, and the rows that were cut as :func:`truncated_lengths` says.
     """
-    n_rows = len(rows)
+    n_rows, tokenizer = len(rows), reader.tokenizer
     frame = tokenizer.pair_frame if n_texts == 2 else tokenizer.frame
     pieces = tokenizer.encode([text for row in rows for text in row], as_words=False)
     texts = [pieces.take(np.arange(i, len(pieces), n_texts)) for i in range(n_texts)]
     lengths = [text.lengths for text in texts]
-    kept = truncated_lengths(lengths, max_length - frame.n_special, truncation)
+    kept = truncated_lengths(lengths, reader.max_length - frame.n_special, truncation)
     input_ids, token_type_ids = frame.put_around(
         *(text.heads(length) for text, length in zip(texts, kept))
     )

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from ._encoding import EncodedDataset, cut_windows, room_beside
-from ._tokenizer import Ragged, WordTokenizer, offsets_from_lengths, ranges
+from ._tokenizer import Ragged, TextReader, offsets_from_lengths, ranges
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,18 @@ class EncodedQueries:
 def encode_queries(
     sentences: Sequence[Sequence[str]],
     queries: Sequence[str],
-    tokenizer: WordTokenizer,
-    max_length: int,
+    reader: TextReader,
     stride: int | None = None,
     *,
     spans: Sequence[Sequence[tuple[int, int, int]]] | None = None,
 ) -> EncodedQueries:
     """Encode sentences given as words, each with the queries.
 
-    Windows have up to ``max_length`` pieces, special ones included, and share ``stride`` pieces of
-    the sentence, by default a quarter of what fits beside the query. ``spans`` has the (start, end,
-    query) of each sentence, words with ``end`` exclusive. A query that leaves no room for a
-    sentence is a ValueError, which names it.
+    Windows share ``stride`` pieces of the sentence, by default a quarter of what fits beside the
+    query. ``spans`` has the (start, end, query) of each sentence, words with ``end`` exclusive. A
+    query that leaves no room for a sentence is a ValueError, which names it.
     """
+    tokenizer, max_length = reader.tokenizer, reader.max_length
     word_offsets = offsets_from_lengths([len(sentence) for sentence in sentences])
     pieces = tokenizer.encode([word for sentence in sentences for word in sentence])
     first = pieces.offsets[:-1]  # Of each word, in the flat pieces.

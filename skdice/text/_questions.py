@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ._encoding import EncodedDataset, cut_windows, room_beside
-from ._tokenizer import Ragged, WordTokenizer, offsets_from_lengths, ranges
+from ._tokenizer import Ragged, TextReader, WordTokenizer, offsets_from_lengths, ranges
 
 Span = tuple[int, int]
 
@@ -47,23 +47,22 @@ class EncodedQuestions:
 def encode_questions(
     questions: Sequence[str],
     contexts: Sequence[str],
-    tokenizer: WordTokenizer,
-    max_length: int,
+    reader: TextReader,
     stride: int | None = None,
     *,
     answers: Sequence[Span | None] | None = None,
 ) -> EncodedQuestions:
     """Encode questions, each with its context.
 
-    Windows have up to ``max_length`` pieces, special ones included, and share ``stride`` pieces of
-    the context, by default a quarter of what fits beside the question. ``answers`` has the
-    characters of each answer, None where there is none. In a window without the whole answer, "no
-    answer" is right; windows with a part of an answer that is in no window as a whole are left out
-    of the loss.
+    Windows share ``stride`` pieces of the context, by default a quarter of what fits beside the
+    question. ``answers`` has the characters of each answer, None where there is none. In a window
+    without the whole answer, "no answer" is right; windows with a part of an answer that is in no
+    window as a whole are left out of the loss.
 
     A question that leaves no room for its context, or an answer without a piece, is a ValueError,
     which names the row.
     """
+    tokenizer, max_length = reader.tokenizer, reader.max_length
     asked = tokenizer.encode(questions, as_words=False)
     which, distinct = pd.factorize(np.array(contexts, dtype=object))
     pieces, start, end = tokenizer.encode_with_offsets(distinct.tolist())

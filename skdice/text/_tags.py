@@ -14,7 +14,7 @@ _VITERBI_CELLS = 1_000_000
 def spelled_roles(tags: Iterable[str]) -> dict[str, str]:
     """Return the letters that chunk tags have in place of I, E and S: in BMES ``{"I": "M"}``.
 
-    With them :func:`write_tags` writes BMES and BILOU, which ``infer_scheme`` calls IOBES.
+    With them :func:`write_tags` writes BMES and BILOU, which :func:`infer_scheme` calls IOBES.
     """
     letters = {tag[0] for tag in tags}
     roles: dict[str, str] = {}

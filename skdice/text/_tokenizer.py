@@ -270,7 +270,7 @@ def _plain_backend(tokenizer: "PreTrainedTokenizerFast") -> "Tokenizer":
 
 @dataclass(frozen=True)
 class TextReader:
-    """How texts are read: the tokenizer, and how many pieces a window has at most."""
+    """How texts are read: the tokenizer, and the most pieces of a window, with special ones."""
 
     tokenizer: WordTokenizer
     max_length: int

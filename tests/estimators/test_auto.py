@@ -28,11 +28,7 @@ from ..io.conftest import CASES, make
 from .test_span import easy_questions
 
 FAST = {"max_epochs": 1, "lr": 3e-3, "batch_size": 2, "random_state": 0, "verbose": 0}
-
-
 ENCODER = Encoder("bert", 384, 6, False, 512)
-
-
 OF_LABELS = [field.name for field in fields(LabelFacts)]
 ROWS = {
     "task": "tagging",
@@ -99,30 +95,32 @@ def crowded(n):
 
 
 @pytest.mark.parametrize(
-    "estimator, rows, same, why",
+    "estimator, rows, loss, why",
     [
-        (DiceTokenTagger, easy_corpus(16), "dice", "at most 1,200 entities, and there are 16."),
-        (DiceTokenTagger, crowded(1200), "dice", "there are 1,200."),
-        (DiceTokenTagger, crowded(1201), "ce", "more than 1,200 entities, and there are 1,201."),
-        (DiceTokenTagger, rare(4), "dice", "there are 4."),
-        (DiceTokenTagger, rare(5), "dice", "entities are rare, and 4 of 24"),
-        (DiceTokenTagger, tagged(16, "B-PER"), "ce", "no other loss"),
-        (DiceTokenTagger, tagged(16, "NOUN"), "ce", "no other loss"),
-        (DiceQueryTagger, easy_corpus(16), "dice", "few words"),
-        (DiceQueryTagger, crowded(1201), "dice", "few words"),
-        (DiceSpanExtractor, easy_questions(16), "ce", "no other loss"),
-        (DicePairClassifier, easy_pairs(16), "ce", "no other loss"),
-        (DiceTextClassifier, easy_texts(16), "ce", "no other loss"),
-        (DiceTextClassifier, easy_texts(16, n_classes=3), "ce", "no other loss"),
-        (DiceTextClassifier, easy_labels(16), "ce", "no other loss"),
+        (DiceTokenTagger, easy_corpus(16), DiceLoss, "at most 1,200 entities, and there are 16."),
+        (DiceTokenTagger, crowded(1201), CrossEntropyLoss, "more than 1,200 entities, and there "),
+        (DiceTokenTagger, rare(4), DiceLoss, "there are 4."),
+        (DiceTokenTagger, rare(5), DiceLoss, "entities are rare, and 4 of 24"),
+        (DiceTokenTagger, tagged(16, "B-PER"), CrossEntropyLoss, "no other loss"),
+        (DiceTokenTagger, tagged(16, "NOUN"), CrossEntropyLoss, "no other loss"),
+        (DiceQueryTagger, crowded(1201), DiceLoss, "few words"),
+        (DiceSpanExtractor, easy_questions(16), CrossEntropyLoss, "no other loss"),
+        (DicePairClassifier, easy_pairs(16), CrossEntropyLoss, "no other loss"),
+        (DiceTextClassifier, easy_texts(16), CrossEntropyLoss, "no other loss"),
+        (DiceTextClassifier, easy_labels(16), CrossEntropyLoss, "no other loss"),
     ],
 )
-def test_is_the_loss_that_was_best(tiny_bert, estimator, rows, same, why):
-    fast = {"max_epochs": 1, "lr": 1e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+def test_is_the_loss_that_was_best(tiny_bert, estimator, rows, loss, why):
+    fitted = estimator(tiny_bert, **FAST | {"batch_size": 8}).fit(*rows)
+    assert why in why_of(fitted, "loss").lower()
+    assert type(fitted.loss_) is loss
+
+
+def test_a_fit_with_the_chosen_loss_is_one_with_its_name(tiny_bert):
     chosen, named = (
-        estimator(tiny_bert, **loss, **fast).fit(*rows) for loss in ({}, {"loss": same})
+        DiceTokenTagger(tiny_bert, loss=loss, **FAST).fit(*easy_corpus(16))
+        for loss in ("auto", "dice")
     )
-    assert why in why_of(chosen, "loss").lower()
     assert why_of(named, "loss") is None
     weights = [fitted.net_.module_.state_dict() for fitted in (chosen, named)]
     assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[1])
@@ -171,20 +169,21 @@ def rare_positives(n):
 @pytest.mark.parametrize(
     "estimator, loss, rows, expected",
     [
-        (DiceTokenTagger, "dice", sparse(80, 1), 10),
+        (DiceTokenTagger, "dice", sparse(32, 1), 4),
         (DiceTokenTagger, "dice", sparse(16, 2), 2),
-        (DiceTokenTagger, TverskyLoss(), sparse(80, 1), 10),
-        (DiceTokenTagger, DiceLoss(level="example"), sparse(80, 1), 0),
-        (DiceTokenTagger, DiceLoss(memory=3), sparse(80, 1), 3),
-        (DicePairClassifier, "dsc", rare_positives(80), 10),
-        (DiceTextClassifier, "dice", easy_texts(80, n_classes=3), 0),
-        (DiceTextClassifier, "dice", easy_labels(80), 10),
+        (DiceTokenTagger, TverskyLoss(), sparse(32, 1), 4),
+        (DiceTokenTagger, DiceLoss(level="example"), sparse(32, 1), 0),
+        (DiceTokenTagger, DiceLoss(memory=3), sparse(32, 1), 3),
+        (DicePairClassifier, "dsc", rare_positives(32), 4),
+        (DiceTextClassifier, "dice", easy_texts(32, n_classes=3), 0),
+        (DiceTextClassifier, "dice", easy_labels(32), 4),
         (DiceTokenTagger, "dice", ([["mary", "saw"] * 80] * 16, [["B-PER", "O"] * 80] * 16), 0),
-        (DiceSpanExtractor, "dice", easy_questions(80), 10),
-        (DiceQueryTagger, "dice", easy_corpus(80), 10),
+        (DiceSpanExtractor, "dice", easy_questions(32), 4),
+        (DiceQueryTagger, "dice", easy_corpus(16), 3.5),
     ],
 )
 def test_auto_in_each_estimator(estimator, loss, rows, expected, quick_bert):
+    """A step has two rows; no more is remembered than a quarter of the steps of an epoch."""
     fitted = estimator(quick_bert, loss=loss, negative_ratio=None, **FAST).fit(*rows)
     assert fitted.loss_.memory == expected
     if not isinstance(loss, str):
@@ -192,9 +191,9 @@ def test_auto_in_each_estimator(estimator, loss, rows, expected, quick_bert):
 
 
 def test_steps_are_those_of_the_optimiser(quick_bert):
-    X, y = sparse(80, 1)
+    X, y = sparse(32, 1)
     size = {**FAST, "accumulate": 2}
-    assert DiceTokenTagger(quick_bert, loss="dice", **size).fit(X, y).loss_.memory == 5
+    assert DiceTokenTagger(quick_bert, loss="dice", **size).fit(X, y).loss_.memory == 2
 
 
 # -- rate and epochs -------------------------------------------------------------------------------
@@ -277,17 +276,6 @@ def test_the_head_learns_faster_only_where_the_rate_is_open():
     assert choose("head_lr", encoder, has_trained_head=True).value == 5e-5
     adapters = choose("lr", encoder, has_adapters=True).value
     assert adapters == choose("head_lr", encoder, has_adapters=True).value
-
-
-@pytest.fixture
-def constants(monkeypatch):
-    """Set constants of the rules."""
-
-    def set_(**values):
-        for name, value in values.items():
-            monkeypatch.setitem(CONSTANTS, name, CONSTANTS[name]._replace(value=value))
-
-    return set_
 
 
 def test_epochs_are_those_of_the_training_rows(tiny_models, constants):
@@ -431,10 +419,13 @@ def test_choices_are_what_was_left_open(tiny_models, case):
     assert not open_ & set(left)
 
 
+REST = sorted(CASES.keys() - {"tagger", "questions"})
+
+
 class TestLossOutOfFold:
     def test_it_is_the_one_with_the_better_mean_in_the_folds(self, tiny_models):
         X, y = easy_corpus(25)
-        fast = {**FAST, "max_epochs": 3, "negative_ratio": None}
+        fast = {**FAST, "batch_size": 4, "max_epochs": 3, "negative_ratio": None}
         tagger = DiceTokenTagger(tiny_models("bert"), loss="cv", **fast).fit(X, y)
         folds = KFold(5, shuffle=True, random_state=0)
         mean = {
@@ -451,7 +442,9 @@ class TestLossOutOfFold:
         assert list(map(list, same.predict(X))) == list(map(list, tagger.predict(X)))
         assert tagger.get_params()["loss"] == "cv"
 
-    @pytest.mark.parametrize("case", CASES)
+    @pytest.mark.parametrize(
+        "case", ["tagger", "questions", *(pytest.param(c, marks=pytest.mark.slow) for c in REST)]
+    )
     def test_every_estimator_takes_it(self, tiny_models, case):
         estimator, X, y = make(case, tiny_models("bert"), loss="cv")
         estimator.fit(X, y)
@@ -466,18 +459,18 @@ class TestLossOutOfFold:
         groups = np.array([0] * 8 + [1] * 4 + [2] * 4 + [3] * 4 + [4] * 16)
         # Only the first group has an entity: without it, all training words are outside.
         y = [row if group == 0 else ["O"] * len(row) for row, group in zip(y, groups)]
-        tagger = DiceTokenTagger(tiny_models("bert"), loss="cv", **FAST)
+        fast = {**FAST, "batch_size": 8}
+        tagger = DiceTokenTagger(tiny_models("bert"), loss="cv", **fast)
         why = why_of(tagger.fit(X, y, groups=groups), "loss")
         assert "The mean F1 of 4 folds" in why
         assert re.search(r"Fold \d is left out of both: .* got one class, 'O'\.$", why)
         X, y = easy_texts(36)
-        texts = DiceTextClassifier(tiny_models("bert"), loss="cv", **FAST)
+        texts = DiceTextClassifier(tiny_models("bert"), loss="cv", **fast)
         why = why_of(texts.fit(X, y, groups=groups), "loss")
         folds = list(GroupKFold(5, shuffle=True, random_state=0).split(X, y, groups))
         sizes = [len(test) for _, test in folds]
-        for loss in ("ce", "dice"):
-            scores = cross_val_score(clone(texts).set_params(loss=loss), X, y, cv=folds)
-            assert f"{np.average(scores, weights=sizes):.3f} with {loss}" in why
+        scores = cross_val_score(clone(texts).set_params(loss="dice"), X, y, cv=folds)
+        assert f"{np.average(scores, weights=sizes):.3f} with dice" in why
 
     def test_it_needs_a_fold_with_all_that_is_learned(self, tiny_models):
         texts = DiceTextClassifier(tiny_models("bert"), loss="cv", **FAST)

@@ -308,6 +308,7 @@ def weight_sum(estimator):
     return float(sum(weight.double().abs().sum() for weight in weights)).hex()
 
 
+@pytest.mark.slow
 def test_killed_by_the_system(tiny_bert, tmp_path):
     """A fit that SIGKILL ended goes on in a process of another origin."""
     # A fork of this process cannot use a GPU.

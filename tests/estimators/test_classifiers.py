@@ -14,6 +14,7 @@ from skdice.model_selection import tune_decision
 from skdice.tasks import split_rows
 
 from ..corpora import easy_labels, easy_pairs, easy_texts
+from ..spies import internals
 
 FAST = {"max_epochs": 8, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 LEARNS = {"max_epochs": 4, "lr": 5e-3}
@@ -33,54 +34,34 @@ def texts(tiny_bert):
 
 
 @pytest.fixture(scope="module")
-def pairs_with(tiny_bert):
-    """Return a classifier of pairs that has learned with a loss."""
-    how = {"max_epochs": 5, "batch_size": 16}
-    return cache(lambda loss: make_pairs(tiny_bert, loss=loss, **how).fit(*easy_pairs(240)))
+def pairs(tiny_bert):
+    """A classifier of pairs that has learned."""
+    how = {"loss": "dice", "max_epochs": 5, "batch_size": 16}
+    return make_pairs(tiny_bert, **how).fit(*easy_pairs(240))
 
 
 @pytest.fixture(scope="module")
-def pairs(pairs_with):
-    return pairs_with("dice")
+def three_classes(quick_bert):
+    """A classifier of texts that has learned three classes."""
+    return make_texts(quick_bert, loss="ce", **LEARNS).fit(*easy_texts(192, n_classes=3))
 
 
 @pytest.fixture(scope="module")
-def three_classes_with(quick_bert):
-    """Return a classifier of texts that has learned three classes with a loss."""
-    X, y = easy_texts(192, n_classes=3)
-    return cache(lambda loss: make_texts(quick_bert, loss=loss, **LEARNS).fit(X, y))
+def labels(quick_bert):
+    """A classifier of texts that has learned two labels."""
+    return make_texts(quick_bert, loss="dsc-official", **LEARNS).fit(*easy_labels(192))
 
 
-@pytest.fixture(scope="module")
-def labels_with(quick_bert):
-    """Return a classifier of texts that has learned two labels with a loss."""
-    return cache(lambda loss: make_texts(quick_bert, loss=loss, **LEARNS).fit(*easy_labels(192)))
-
-
-@pytest.fixture(scope="module")
-def labels(labels_with):
-    return labels_with("dice")
-
-
-class TestLearning:
-    @pytest.mark.parametrize("loss", ["ce", "dice", "dsc-official"])
-    def test_pairs(self, pairs_with, loss):
-        assert pairs_with(loss).score(*easy_pairs(40, seed=1)) > 0.75
-
-    @pytest.mark.parametrize("loss", ["ce", "dice", "dsc-official"])
-    def test_three_classes(self, three_classes_with, loss):
-        assert three_classes_with(loss).score(*easy_texts(42, seed=1, n_classes=3)) > 0.75
-
-    @pytest.mark.parametrize("loss", ["ce", "dice", "dsc-official"])
-    def test_several_labels(self, labels_with, loss):
-        assert labels_with(loss).score(*easy_labels(40, seed=1)) > 0.75
+def test_what_has_learned_scores(pairs, three_classes, labels):
+    assert pairs.score(*easy_pairs(40, seed=1)) > 0.75
+    assert three_classes.score(*easy_texts(42, seed=1, n_classes=3)) > 0.75
+    assert labels.score(*easy_labels(40, seed=1)) > 0.75
 
 
 class TestLabels:
-    def test_columns_have_the_order_of_classes(self, three_classes_with):
-        classifier = three_classes_with("ce")
-        assert classifier.classes_.tolist() == ["neither", "person", "place"]
-        p = classifier.predict_proba(["the saw in", "john said", "by oslo"])
+    def test_columns_have_the_order_of_classes(self, three_classes):
+        assert three_classes.classes_.tolist() == ["neither", "person", "place"]
+        p = three_classes.predict_proba(["the saw in", "john said", "by oslo"])
         assert p.argmax(1).tolist() == [0, 1, 2]
 
     def test_pos_label_is_the_larger_one(self, pairs):
@@ -267,7 +248,8 @@ class TestComparisonOfPairs:
         heads = [one.net_.module_.comparison.weight.detach() for one in (weighted, repeated)]
         np.testing.assert_allclose(*heads, atol=1e-3)
 
-    def test_it_takes_few_epochs_if_the_states_say_something(self, tiny_bert):
+    def test_it_takes_few_epochs_if_the_states_say_something(self, tiny_bert, constants):
+        constants(fewest_epochs=5, most_epochs=5, fewest_steps=1)
         X, y = same_or_other(60)
         assert make_pairs(tiny_bert, max_epochs="auto").fit(X, y).max_epochs_ == 4
         y = np.random.default_rng(0).permutation(y)
@@ -290,7 +272,8 @@ class TestHeadOfTexts:
         heads = [one.net_.module_.head.weight.detach() for one in (weighted, repeated)]
         np.testing.assert_allclose(*heads, atol=1e-3)
 
-    def test_it_takes_few_epochs_if_the_states_say_something(self, tiny_bert):
+    def test_it_takes_few_epochs_if_the_states_say_something(self, tiny_bert, constants):
+        constants(fewest_epochs=5, most_epochs=5, fewest_steps=1)
         X, y = easy_texts(60)
         assert make_texts(tiny_bert, max_epochs="auto").fit(X, y).max_epochs_ == 4
         y = np.random.default_rng(0).permutation(y)
@@ -376,7 +359,9 @@ class TestSimilarities:
             make_pairs(tiny_bert, **STILL).fit(X, y, validation=(rows, self.y[40:]))
             for rows in (self.X[40:], [("other", "words")] * 20)
         )
-        for left, right in zip(one.internals.task.similarities, other.internals.task.similarities):
+        for left, right in zip(
+            internals(one).task.similarities, internals(other).task.similarities
+        ):
             np.testing.assert_equal(left, right)
 
 
@@ -454,8 +439,9 @@ class TestThreshold:
     )
     def test_otherwise_it_is_a_half_or_what_is_given(self, tiny_bert, params, threshold):
         assert self.fitted(tiny_bert, **params).threshold_ == pytest.approx(threshold)
-        X, y = easy_texts(16)
-        assert make_texts(tiny_bert, **STILL).fit(X, y).threshold_ == 0.5
+
+    def test_of_classes_that_are_not_rare_it_is_a_half(self, tiny_bert):
+        assert make_texts(tiny_bert, **STILL).fit(*easy_texts(16)).threshold_ == 0.5
 
     @pytest.mark.parametrize(
         "kind, threshold, message",
@@ -481,20 +467,19 @@ class TestThreshold:
         labels = make_texts(tiny_bert, **STILL, threshold=0.3).fit(*easy_labels(16))
         np.testing.assert_allclose(labels.threshold_, 0.3)
 
-    @pytest.mark.parametrize("kind", ["pairs", "texts", "classes", "labels"])
+    @pytest.mark.parametrize("kind", ["pairs", "classes", "labels"])
     def test_it_is_tuned_out_of_fold(self, quick_bert, kind):
         make = make_pairs if kind == "pairs" else make_texts
         X, y = {
             "pairs": (self.X, self.y),
-            "texts": easy_texts(24),
             "classes": easy_texts(24, n_classes=3),
             "labels": easy_labels(24),
         }[kind]
         tuned = make(quick_bert, max_epochs=1, threshold="cv").fit(X, y)
         plain = make(quick_bert, max_epochs=1, threshold=0.5 if kind != "classes" else "auto")
-        scores = plain.fit(X, y).internals.out_of_fold_scores(X, y)
+        scores = internals(plain.fit(X, y)).out_of_fold_scores(X, y)
         assert not np.array_equal(tuned.threshold_, plain.threshold_) or kind != "pairs"
-        task = plain.internals.task
-        both = [one.internals.task.decide(np.stack(scores)) for one in (tuned, plain)]
+        task = internals(plain).task
+        both = [internals(one).task.decide(np.stack(scores)) for one in (tuned, plain)]
         score, before = (task.metric(np.asarray(y), predicted) for predicted in both)
         assert score >= before

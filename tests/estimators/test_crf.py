@@ -9,8 +9,10 @@ import pytest
 from sklearn.base import clone
 
 from skdice import DiceTokenTagger
-from skdice.nn._chain import TagChain
-from skdice.text._tags import allowed_transitions
+from skdice.nn import TagChain
+from skdice.text import allowed_transitions
+
+from ..spies import internals
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 X = [["in", "new", "york"], ["york"], ["new", "in", "york", "new"]] * 8
@@ -30,7 +32,7 @@ def scores(tagger):
 def without_crf(tagger):
     """Return the same network that scores each word by itself."""
     other = pickle.loads(pickle.dumps(tagger))
-    return other.internals.with_task(replace(other.internals.task, crf=False))
+    return internals(other).with_task(replace(internals(other).task, crf=False))
 
 
 def test_probabilities_are_those_of_sequences(fitted):

@@ -7,6 +7,7 @@ test_bad_input_table.
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skdice import (
@@ -25,6 +26,7 @@ from skdice.losses import (
 )
 
 from ..corpora import easy_corpus, easy_pairs, easy_texts
+from ..spies import internals
 
 FAST = {"max_epochs": 1, "lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 QUERIES = {"PER": "john mary", "LOC": "oslo paris"}
@@ -187,6 +189,8 @@ def test_loss_parameter_on_a_name(tiny_bert):
         (DiceTextClassifier, ["a", "b", "c"], [[0, 1], [1, 2], [0, 0]], ["row 1, column 1", "2"]),
         (DiceTextClassifier, ["a", "b", "c"], [[0], [1], [0]], ["two columns or more"]),
         (DiceTextClassifier, ["a", "b", "c"], np.zeros((3, 2), int), ["no 1"]),
+        (DiceTextClassifier, ["a", "b"], pd.DataFrame(np.eye(2, 3, dtype=int), columns=[*"xyx"]),
+         ["'x'", "columns 0, 2"]),
         (DicePairClassifier, (["a"] * 3, ["b"] * 3), [0, 1, 0], ["list(zip(first, second))"]),
         (DiceSpanExtractor, QUESTIONS, ["oslo", {"text": ["mary"] * 2, "answer_start": [4]}, ""],
          ["row 1", "2 texts and 1 starts"]),
@@ -268,7 +272,7 @@ class TestTruncation:
         with pytest.warns(TruncationWarning, match="1 of 2 pairs"):
             decision = classifier.decision_function(rows)
         # The network sees the same of both; the similarities are of the whole texts.
-        cut, short = decision - np.diff(classifier.internals.task.similarities.offset(rows))[:, 0]
+        cut, short = decision - np.diff(internals(classifier).task.similarities.offset(rows))[:, 0]
         assert cut == pytest.approx(short, abs=1e-5)
 
 

@@ -38,7 +38,8 @@ def test_saved_and_loaded(fitted, option, tmp_path):
     np.testing.assert_array_equal(scores(pickle.loads(pickle.dumps(fitted)), option), expected)
 
 
-def test_onnx(fitted, option):
+@pytest.mark.slow
+def test_onnx(fitted, option, traced_once):
     pytest.importorskip("onnxruntime")
     other = pickle.loads(pickle.dumps(fitted)).set_params(runtime="onnx")
     np.testing.assert_allclose(scores(other, option), scores(fitted, option), atol=1e-4)

@@ -1,11 +1,17 @@
 """What a fit has learned is one value; attributes that end in _ are parts of it."""
 
+import copy
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from skdice import DiceTextClassifier, DiceTokenTagger
+from skdice.estimators import load_pretrained
+
 from ..io.conftest import CASES, make
+from ..spies import internals
 
 SET = [
     ("tagger", "threshold_", 0.25),
@@ -38,8 +44,8 @@ def test_a_decision_that_is_set_is_the_decision(fitted, case, name, value):
     before = getattr(estimator, name)
     setattr(estimator, name, value)
     np.testing.assert_allclose(getattr(estimator, name), value)
-    np.testing.assert_allclose(estimator.internals.task.decision[name], value)
-    np.testing.assert_allclose(estimator.internals.fitted.task.decision[name], value)
+    np.testing.assert_allclose(internals(estimator).task.decision[name], value)
+    np.testing.assert_allclose(internals(estimator).fitted.task.decision[name], value)
     setattr(estimator, name, before)
 
 
@@ -51,6 +57,109 @@ def test_what_is_no_decision_is_refused(fitted, case, name, bad):
     with pytest.raises(ValueError, match=name):
         setattr(estimator, name, bad)
     np.testing.assert_array_equal(getattr(estimator, name), before)
+
+
+@pytest.mark.parametrize(
+    "case, bad, message",
+    [
+        ("texts", 0, r"\(0, 1\]. Got 0 instead"),
+        ("texts", [0, 0, 0.9], r"\(0, 1\]. Got 0 instead"),
+        ("texts", np.array([0.5, 0.5, 0.0]), r"\(0, 1\]. Got 0.0 instead"),
+        ("tagger", {"XYZ": 0.5}, "may have the labels 'LOC', 'PER'. Got 'XYZ' instead"),
+        ("queries", {"XYZ": 0.5}, "may have the labels 'LOC', 'PER'. Got 'XYZ' instead"),
+        ("tagger", {"PER": 2}, "threshold_ of PER"),
+        ("queries", {"PER": None}, "threshold_ of PER"),
+    ],
+)
+def test_what_cannot_decide_is_refused(fitted, case, bad, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(case).threshold_ = bad
+
+
+@pytest.mark.parametrize("bad", [{"XYZ": 0.5}, 1e308, {"PER": -1e308}])
+def test_a_bias_that_cannot_decide_is_refused(fitted, bad):
+    with pytest.raises(ValueError, match="background_bias_"):
+        fitted("tagger").background_bias_ = bad
+    with pytest.raises(ValueError, match="background_bias"):
+        clone(fitted("tagger")).set_params(background_bias=1e308).check_parameters()
+
+
+@pytest.mark.parametrize("bad", [0.5, {"VERB": 0.5}])
+def test_tags_that_are_no_entities_have_no_threshold(tiny_bert, bad):
+    X, y = [["a", "b"], ["c"]], [["VERB", "NOUN"], ["NOUN"]]
+    tagger = DiceTokenTagger(tiny_bert, max_epochs=1, verbose=0).fit(X, y)
+    with pytest.raises(ValueError, match="Entities need chunk tags"):
+        tagger.threshold_ = bad
+    tagger.threshold_ = 0
+
+
+@pytest.mark.parametrize("case", ["pairs", "labels"])
+def test_always_and_never(fitted, case):
+    """Of two classes, and of a label that is given or not, 0 and 1 are decisions."""
+    estimator, X = copy.copy(fitted(case)), make(case, "")[1]
+    for threshold in (0, 1):
+        estimator.threshold_ = threshold
+        assert (estimator.predict(X) == 1 - threshold).all()
+        assert np.all(estimator.threshold_ == threshold)
+
+
+@pytest.mark.parametrize(
+    "case, name, default",
+    [
+        ("tagger", "threshold_", 0),
+        ("tagger", "background_bias_", 0),
+        ("queries", "threshold_", 0.5),
+    ],
+)
+def test_a_dict_is_completed_and_copied(fitted, case, name, default, tmp_path):
+    estimator, X = copy.copy(fitted(case)), make(case, "")[1]
+    given = {"PER": 0.9}
+    setattr(estimator, name, given)
+    given["LOC"] = given["XYZ"] = 7
+    decision = getattr(estimator, name)
+    assert dict(decision) == pytest.approx({"LOC": default, "PER": 0.9})
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        decision["LOC"] = 0.3
+    before = estimator.predict(X).tolist()
+    setattr(estimator, name, decision)
+    assert getattr(estimator, name) == pytest.approx(dict(decision))
+    estimator.save_pretrained(tmp_path)
+    assert load_pretrained(tmp_path).predict(X).tolist() == before
+    setattr(estimator, name, {})
+    assert set(getattr(estimator, name).values()) == {default}
+
+
+def test_an_array_is_read_only(fitted):
+    for case in ("texts", "labels"):
+        with pytest.raises(ValueError, match="read-only"):
+            fitted(case).threshold_[0] = 0.99
+
+
+@pytest.mark.parametrize(
+    "case, method, parameters",
+    [
+        ("tagger", "predict", {"decode": "fla"}),
+        ("queries", "predict_spans", {"decode": "fla"}),
+        ("questions", "predict_spans", {"n_best": 0}),
+        *((case, "predict", {"batch_size": 0}) for case in CASES),
+        ("pairs", "predict_proba", {"batch_size": 2.5}),
+        ("texts", "predict", {"verbose": "no"}),
+        ("labels", "predict", {"runtime": "tpu"}),
+    ],
+)
+def test_what_is_read_after_the_fit_is_checked(fitted, case, method, parameters):
+    estimator, X = copy.copy(fitted(case)).set_params(**parameters), make(case, "")[1]
+    [(name, value)] = parameters.items()
+    with pytest.raises(ValueError, match=f"'{name}' parameter .* Got {value!r} instead"):
+        getattr(estimator, method)(X)
+
+
+def test_truncation_changes_the_next_fit(fitted):
+    classifier = copy.copy(fitted("texts"))
+    expected = classifier.predict_proba(["john " * 80])
+    classifier.set_params(truncation="error")
+    np.testing.assert_array_equal(classifier.predict_proba(["john " * 80]), expected)
+    assert "A fitted classifier" in DiceTextClassifier.__doc__
 
 
 @pytest.mark.parametrize("case", CASES)

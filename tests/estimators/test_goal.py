@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from skdice.metrics import count_by_label
 from skdice.tasks import Goal, choose_decision, tune_thresholds
-from skdice.text._decoding import by_label
+from skdice.text import by_label
 
 CANDIDATES = sorted((np.arange(-40, 41) / 10).tolist(), key=abs)
 LABELS = ["LOC", "PER"]

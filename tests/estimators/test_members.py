@@ -9,16 +9,16 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from skdice.losses._combined import match_scores
+from skdice.losses import match_scores
 
 from ..io.conftest import CASES, make, scores
-from ..spies import Spy, encoded_rows, stop
+from ..spies import Spy, encoded_rows, internals, stop
 
 N_MEMBERS = 3
 
 
 def logits(estimator, X):
-    return estimator.internals.logits(encoded_rows(estimator, X))
+    return internals(estimator).logits(encoded_rows(estimator, X))
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def singles(estimator):
         part.members = torch.nn.ModuleList()
         net.module_ = part
         one = copy.copy(estimator)
-        one._fitted = replace(estimator.internals.fitted, net=net)
+        one._fitted = replace(internals(estimator).fitted, net=net)
         found.append(one)
     return found
 
@@ -64,7 +64,7 @@ def test_scores_of_query_matches_are_the_mean(joined):
     dataset = encoded_rows(estimator, X)
 
     def of_matches(one):
-        found = torch.from_numpy(one.internals.logits(dataset))
+        found = torch.from_numpy(internals(one).logits(dataset))
         start, end = found[None, :, 2:].chunk(2, dim=2)
         return torch.cat([match_scores(start, end).flatten(), found[:, :2].flatten()])
 
@@ -86,6 +86,7 @@ def test_saved_and_pickled_ones_predict_alike(joined, tmp_path, case):
     assert "`n_members`" in card
 
 
+@pytest.mark.slow
 def test_onnx_runtime_has_all_members(shallow_models):
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ..io.conftest import CASES, make
+from ..spies import internals
 
 # RoBERTa has byte-level pieces, XLNet is padded on the left.
 FAMILIES = ["roberta", "xlnet"]
@@ -115,7 +116,7 @@ class TestValues:
         assert p.dtype == np.float64
         assert p.shape[1] == len(estimator.classes_)
         assert ((p >= 0) & (p <= 1)).all()
-        if not getattr(estimator.internals.task, "is_multilabel", False):
+        if not getattr(internals(estimator).task, "is_multilabel", False):
             np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-12)
         assert (np.minimum(p, 1 - p).mean() < 0.01) == (scale > 1)
 

@@ -11,9 +11,10 @@ import torch
 from skdice import DiceQueryTagger
 from skdice.metrics import entity_f1_score, get_entities
 from skdice.tasks import default_query
-from skdice.text._decoding import Entity
+from skdice.text import Entity
 
 from ..corpora import FILLERS, NAMES, easy_corpus
+from ..spies import internals
 
 FAST = {
     "loss": "dice",
@@ -144,7 +145,7 @@ class TestPrediction:
         X, y = [["a"] * 9], [[*(f"{name}-PER" for name in names), *["O"] * (9 - len(names))]]
         tagger = make(tiny_bert, max_epochs=1, queries={"PER": "john"}).fit(X, y)
         found = [(1.0, Entity(0, 3, "PER", 0.9)), (1.0, Entity(4, 5, "LOC", 0.9))]
-        assert " ".join(tagger.internals.task.tags([found], [["a"] * 5])[0]) == expected
+        assert " ".join(internals(tagger).task.tags([found], [["a"] * 5])[0]) == expected
 
     def test_spans_are_predicted_in_iob2(self, tiny_bert, few, fitted):
         tagger = make(tiny_bert, max_epochs=1).fit(few[0], spans_of(few[1]))

@@ -22,10 +22,10 @@ for package in ("onnx", "onnxruntime", "onnxscript"):
 # Each estimator, and families of all kinds of tokenizers and attention: an export takes seconds.
 CASES = [
     ("tagger", "bert"),
-    ("texts", "distilbert"),
     ("questions", "roberta"),
-    ("pairs", "electra"),
-    ("tagger", "modernbert"),
+    pytest.param("texts", "distilbert", marks=pytest.mark.slow),
+    pytest.param("pairs", "electra", marks=pytest.mark.slow),
+    pytest.param("tagger", "modernbert", marks=pytest.mark.slow),
 ]
 # What is asked of each estimator; all else is decided on the same logits.
 METHODS = {
@@ -97,6 +97,7 @@ def test_int8_is_close(estimator, case, family):
     assert found != pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_int8_of_a_layer_with_an_outlier(tmp_path, monkeypatch):
     """A large input without effect leaves nothing of the others in int8, so the layer is left."""
     monkeypatch.setattr(_onnx, "_OUTLIER", 10)
@@ -120,6 +121,7 @@ class TestSessions:
         copy.copy(one).predict_proba(X)
         assert len(sessions) == n_sessions
 
+    @pytest.mark.slow
     def test_another_one_after_a_fit(self, estimator, sessions):
         one, X, y = estimator(max_epochs=1, validation_fraction=0.25)
         old = one.predict_proba(X)
@@ -175,6 +177,7 @@ class TestRefused:
         with pytest.raises(ImportError, match=message):
             one.set_params(runtime="onnx").predict([["a"]])
 
+    @pytest.mark.slow
     def test_xlnet(self, shallow_models):
         tagger, X, y = make("tagger", shallow_models("xlnet"), runtime="onnx-int8")
         tagger.fit(X, y)

@@ -8,9 +8,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
+from skdice.nn import TextNet
 from skdice.tasks import Classifying, Tagging
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
@@ -43,6 +45,15 @@ class Constant:
             if self.p is None
             else self.p
         )
+
+
+TAGS = [["O"] * len(row) for row in UNLABELED]
+
+
+def sure(*lengths):
+    """Probabilities of tags of sentences; a number that is no int is that of each tag."""
+    *lengths, p = lengths if isinstance(lengths[-1], float) else (*lengths, 0.5)
+    return [np.full((n, 2), p) for n in lengths]
 
 
 @pytest.fixture
@@ -222,12 +233,92 @@ class TestTeacher:
             ({"teacher": LogisticRegression()}, TypeError, "has no classes_"),
             ({"teacher": Constant(["B-X"])}, ValueError, "classes of y, 'B-X', 'O'; it has 'B-X'"),
             ({"teacher": Constant(["B-X", "O"], [["O"]])}, ValueError, "3"),
-            ({"teacher": Constant(["B-X", "O"], p=np.ones((3, 3)))}, ValueError, "with 2 columns"),
+            ({"teacher": Constant(["B-X", "O"], p=np.ones((3, 3)))}, ValueError, "shape .4, 2. in"),
+            (
+                {"teacher": Constant(["B-X", "O"], [*TAGS[:2], ["B-Y"] * 5])},
+                ValueError,
+                "row 2 .*'B-Y'",
+            ),
+            ({"teacher": Constant(["B-X", "O"], p=sure(4, 0, 4))}, ValueError, "5, 2. in row 2"),
+            ({"teacher": Constant(["B-X", "O"], p=sure(4, 1, 5))}, ValueError, "0, 2. in row 1"),
+            (
+                {"teacher": Constant(["B-X", "O"], p=sure(4, 0, 5, 0.7))},
+                ValueError,
+                "add up .* row 0",
+            ),
         ],
-        ids=["no rows", "a name", "not fitted", "other classes", "rows", "columns"],
+        ids=[
+            *("no rows", "a name", "not fitted", "other classes", "rows", "columns"),
+            *("other tags", "a word less", "a word more", "no sums"),
+        ],
     )
     def test_others_are_refused(self, tagger, params, error, message):
         params = {"unlabeled": UNLABELED, **params} if params else {"teacher": Constant(["O"])}
         with pytest.raises(error, match=message):
             tagger.fit(X, Y, **params)
         assert not hasattr(tagger, "net_")
+
+    @pytest.mark.parametrize(
+        "p, message",
+        [
+            ([[np.nan, np.nan]], r"numbers in \[0, 1\]; row 1 is \[nan"),
+            (np.log([[0.9, 0.1]]), r"numbers in \[0, 1\]; row 1 is \[-0.1"),
+            ([[45.0, 5.0]], r"numbers in \[0, 1\]; row 1 is \[45"),
+            ([[0.9, 0.9]], "add up to 1; row 1 is"),
+            ([[0.5]], r"shape \(2,\) in row 1; got the shape \(1,\)"),
+            ([["sure", 0]], r"shape \(2,\) in row 1; got \['sure', 0"),
+            ([], "2 rows, as unlabeled has; got 1 rows"),
+        ],
+    )
+    def test_probabilities_are_checked(self, quick_bert, p, message):
+        teacher = Constant(["city", "person"], ["city"] * 2, [[0.25, 0.75], *p])
+        classifier = DiceTextClassifier(quick_bert, max_epochs=1, **PARAMETERS)
+        with pytest.raises(ValueError, match=f"predict_proba of teacher must have .*{message}"):
+            classifier.fit(TEXTS, LABELS, unlabeled=TEXTS[:2], teacher=teacher)
+
+    @pytest.mark.parametrize("kind", [list, pd.DataFrame, np.float16])
+    def test_forms_of_probabilities(self, quick_bert, kind, seen):
+        teacher = Constant(["city", "person"], ["city"] * 2, kind([[0.25, 0.75], [0.5, 0.5]]))
+        classifier = DiceTextClassifier(quick_bert, max_epochs=1, **PARAMETERS)
+        classifier.fit(TEXTS, LABELS, unlabeled=TEXTS[:2], teacher=teacher)
+        assert seen[0].weight[-4:].tolist() == [0.25, 0.5, 0.75, 0.5]
+
+    def test_a_network_for_each_column(self, quick_bert, seen):
+        """predict_proba of a MultiOutputClassifier is an array of two columns for each label."""
+        y = np.array([[1, 0], [0, 1]] * 8)
+        teacher = make_pipeline(TfidfVectorizer(), MultiOutputClassifier(LogisticRegression()))
+        teacher.fit(TEXTS, y)
+        classifier = DiceTextClassifier(quick_bert, max_epochs=1, **PARAMETERS)
+        classifier.fit(TEXTS, y, unlabeled=["anna met peter"], teacher=teacher)
+        p = [part[0, 1] for part in teacher.predict_proba(["anna met peter"])]
+        assert seen[0].weight[-1] == pytest.approx(np.maximum(p, np.subtract(1, p)).min())
+        named = pd.DataFrame(y, columns=["a", "b"])
+        with pytest.raises(ValueError, match="classes of y, 'a', 'b'; it has 0, 1"):
+            classifier.fit(TEXTS, named, unlabeled=["anna met peter"], teacher=teacher)
+
+    def test_a_network_reads_each_row_once(self, tagger, quick_bert, monkeypatch):
+        calls, predict = [], TextNet.predict_logits
+
+        def count(*args, **options):
+            calls.append(1)
+            return predict(*args, **options)
+
+        classifier = DiceTextClassifier(quick_bert, max_epochs=1, **PARAMETERS)
+        for student, rows, more in (
+            (tagger.set_params(max_epochs=1), (X, Y), UNLABELED),
+            (classifier, (TEXTS, LABELS), TEXTS[:2]),
+        ):
+            teacher = clone(student).fit(*rows)
+            with monkeypatch.context() as patch:
+                patch.setattr(TextNet, "predict_logits", count)
+                student.fit(*rows, unlabeled=more, teacher=teacher)
+        assert len(calls) == 2
+
+    def test_other_columns_are_refused_before_it_predicts(self, quick_bert):
+        table = pd.DataFrame({"a": TEXTS, "b": TEXTS})
+        classifier = DicePairClassifier(quick_bert, max_epochs=1, **PARAMETERS)
+        teacher = Constant(["city", "person"])
+        teacher.predict = None
+        others = table.rename(columns={"a": "c"})
+        with pytest.raises(ValueError, match="columns of X must be those of the fit"):
+            classifier.fit(table, LABELS, unlabeled=others, teacher=teacher)

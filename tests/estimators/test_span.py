@@ -15,6 +15,7 @@ from skdice.metrics import squad_exact_match, squad_f1_score
 from skdice.model_selection import tune_decision
 
 from ..corpora import FILLERS, LEARNING, NAMES
+from ..spies import internals
 from ..tiny_models import build_bert
 
 FAST = {"max_epochs": 2, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
@@ -219,7 +220,9 @@ class TestSpans:
 
     @pytest.mark.parametrize("most", [1, 2, 5])
     def test_longest_answer(self, answers, most):
-        short = answers.internals.with_task(replace(answers.internals.task, max_answer_length=most))
+        short = internals(answers).with_task(
+            replace(internals(answers).task, max_answer_length=most)
+        )
         # A word is a piece.
         lengths = [
             len(span.text.split())

@@ -13,6 +13,7 @@ from skdice.tasks import Rows, Tagging, split_rows
 
 from ..corpora import easy_corpus, easy_texts
 from ..io.conftest import CASES, make
+from ..spies import internals
 
 FAST = {"max_epochs": 2, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 
@@ -135,7 +136,7 @@ class TestGroups:
         sizes = {"a": 2, "b": 3, "c": 5, "d": 6}  # A quarter of the rows alone would be 4.
         groups = pd.Series([name for name, size in sizes.items() for _ in range(size)])
         estimator.set_params(validation_fraction=0.25).fit(X, y, groups=groups)
-        assert len(X) - estimator.internals.fitted.n_rows in sizes.values()
+        assert len(X) - internals(estimator).fitted.n_rows in sizes.values()
 
     def test_folds(self, tiny_bert, monkeypatch):
         X, y = easy_corpus(12)

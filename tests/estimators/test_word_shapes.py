@@ -11,7 +11,7 @@ from transformers import pipeline
 
 from skdice import DiceTokenTagger
 from skdice.estimators import load_pretrained
-from skdice.text._encoding import SHAPES
+from skdice.text import SHAPES
 
 from .test_checkpoints import assert_same_fit, continued, killed
 

@@ -16,7 +16,7 @@ from skdice import (
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..estimators.test_span import easy_questions
-from ..spies import encoded_rows
+from ..spies import encoded_rows, internals
 
 FAST = {"max_epochs": 1, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 N_ROWS = 16
@@ -51,7 +51,7 @@ def scores(estimator, X):
     """Return what an estimator computes of rows, as one array."""
     if hasattr(estimator, "predict_proba"):
         return np.concatenate([np.ravel(row) for row in estimator.predict_proba(X)])
-    return estimator.internals.logits(encoded_rows(estimator, X)).ravel()
+    return internals(estimator).logits(encoded_rows(estimator, X)).ravel()
 
 
 def fit_once(models):

@@ -8,6 +8,8 @@ import numpy as np
 from skdice._files import replacing
 from skdice.estimators import _saving, load_pretrained
 
+from ..spies import internals
+
 FILES = ("classes", "weights", "words")
 
 
@@ -32,7 +34,7 @@ def test_replaced_while_it_is_loaded(fitted, copied_tagger, tmp_path, monkeypatc
     estimator.save_pretrained(tmp_path / "other")
     other = load_pretrained(tmp_path / "other")
     classes = np.array(["B-ONE", "B-TWO", "O"], dtype=object)
-    other = other.internals.with_task(replace(other.internals.task, classes=classes))
+    other = internals(other).with_task(replace(internals(other).task, classes=classes))
     load_tokenizer = _saving.WordTokenizer
     n_loads = []
 

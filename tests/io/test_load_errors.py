@@ -87,6 +87,16 @@ def without_a_weight(directory):
     sign(directory)
 
 
+def field(name, value):
+    """Change a value of the task, of a part which JSON has as pairs of a name and a value."""
+
+    def edit(content):
+        entries = [entry["value"] for entry in content["fitted"]["task"]["value"][1]]
+        next(entry for entry in entries if entry[0] == name)[1] = value
+
+    return manifest(edit)
+
+
 CODE = {"auto_map": {"AutoModel": "evil.Model"}}
 DAMAGES = {
     "changed weights": (flip("model.safetensors"), "model.safetensors was changed"),
@@ -95,6 +105,9 @@ DAMAGES = {
     "no manifest": (remove("skdice.json"), "was not saved by skdice"),
     "older": (manifest(lambda c: c.update(format_version=2)), "has format 2, .* or fit again"),
     "unknown class": (manifest(lambda c: c.update(estimator="DiceOracle")), "holds a DiceOracle"),
+    "a bias that is too large": (field("bias", 1e308), "background_bias_.* Got 1e.308"),
+    "a threshold above 1": (field("threshold", 7.0), "threshold_.* Got 7.0"),
+    "a threshold that is NaN": (field("threshold", {"type": "float", "value": "nan"}), "Got nan"),
     "unknown parameter": (manifest(lambda c: c["parameters"].update(colour=1)), "colour"),
     "no task": (manifest(lambda c: c["fitted"].pop("task")), "task"),
     "other files": (

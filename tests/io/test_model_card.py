@@ -13,6 +13,7 @@ from skdice import DiceTokenTagger
 from skdice.io._model_card import model_card
 from skdice.losses import DiceLoss
 
+from ..spies import internals
 from .conftest import CASES
 
 HISTORY = pd.DataFrame(
@@ -26,11 +27,12 @@ def card(fitted):
     """Return the card of a fit, of which some parts and parameters are others."""
     estimator = fitted("tagger")[0]
     parameters = DiceTokenTagger("dslim/bert-base-NER", lr=1e-3).get_params(deep=False)
-    classes = np.array(["B-LOC", "O"], dtype=object)
-    task = replace(estimator.internals.task, classes=classes, bias=-0.5)
+    task = replace(
+        internals(estimator).task, classes=np.array(["B-LOC", "O"], dtype=object), bias=-0.5
+    )
     choices = pd.DataFrame({"parameter": ["lr"], "value": [2e-4], "why": ["It is small."]})
     learned = replace(
-        estimator.internals.fitted,
+        internals(estimator).fitted,
         task=task,
         loss=DiceLoss(background=2),
         choices=choices,

@@ -20,6 +20,7 @@ from skdice import DiceTokenTagger, _files
 from skdice.estimators import load_pretrained
 from skdice.io import _saved
 
+from ..spies import internals
 from ..tiny_models import build_bert
 from .conftest import make
 
@@ -104,7 +105,7 @@ def test_refused_before_anything_is_written(fitted, tiny_bert, tmp_path):
 def test_labels_that_json_cannot_hold(fitted, tmp_path):
     estimator = fitted("texts")[0]
     classes = np.array([pd.Timestamp("2024-01-01")], dtype=object)
-    estimator = estimator.internals.with_task(replace(estimator.internals.task, classes=classes))
+    estimator = internals(estimator).with_task(replace(internals(estimator).task, classes=classes))
     with pytest.raises(ValueError, match=r"task has a value of type pandas.*Timestamp"):
         estimator.save_pretrained(tmp_path / "saved")
     assert list(tmp_path.iterdir()) == []

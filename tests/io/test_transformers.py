@@ -17,7 +17,7 @@ from skdice import DiceTokenTagger
 from skdice._pretrained import quiet_transformers
 
 from ..corpora import easy_corpus
-from ..spies import encoded_rows
+from ..spies import encoded_rows, internals
 from .conftest import FAST
 
 FAMILIES = ["bert", "roberta", "xlnet", "modernbert", "deberta_v2", "distilbert"]
@@ -69,7 +69,7 @@ class TestClassifiers:
     @pytest.mark.parametrize("case", ["texts", "labels"])
     def test_texts(self, fitted, family, case, tmp_path):
         estimator, X, _ = fitted(case, family)
-        if estimator.internals.task.head.suffix is None:
+        if internals(estimator).task.head.suffix is None:
             pytest.skip("the head began as a regression, so it is none of transformers")
         estimator.save_pretrained(tmp_path)
         self.check(estimator, str(tmp_path), X, X)
@@ -81,7 +81,7 @@ class TestClassifiers:
         for weight in joint.net_.module_.comparison.parameters():
             weight.data.zero_()
         joint.net_.module_.share.fill_(1)
-        joint = joint.internals.with_task(replace(joint.internals.task, similarities=None))
+        joint = internals(joint).with_task(replace(internals(joint).task, similarities=None))
         rows = [{"text": first, "text_pair": second} for first, second in X]
         self.check(joint, str(tmp_path), X, rows)
 
@@ -100,7 +100,7 @@ def test_question_answering(fitted, family, tmp_path):
         logits = torch.stack([output.start_logits[0], output.end_logits[0]], dim=1).numpy()
         encoded = encoded_rows(estimator, [pair])
         assert encoded.input_ids[0].tolist() == inputs["input_ids"][0].tolist()
-        expected = estimator.internals.logits(encoded)
+        expected = internals(estimator).logits(encoded)
         np.testing.assert_allclose(logits[encoded.items[0]], expected, atol=1e-5)
 
 

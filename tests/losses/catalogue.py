@@ -17,6 +17,8 @@ from skdice.losses import (
 
 IGNORED = -100
 LEVELS_AND_AVERAGES = tuple(itertools.product(("batch", "example"), ("micro", "macro", "sum")))
+FORMS = {"square": True, "linear": False}
+ONE_OPTION = ("background", "ce_weight", "class_weight")
 SET_LOSSES = {
     "dice": (DiceLoss, {}),
     "tversky": (TverskyLoss, {"alpha": 0.3, "beta": 0.6}),
@@ -82,75 +84,69 @@ def value_and_gradient(loss, logits, target, sample_weight=None):
     return value.detach(), gradient
 
 
-def losses_of_means(n_classes):
-    """Return the cross-entropies and focal losses by name."""
+def _losses(n_classes):
+    """Yield means and set losses with their names: family, level, average, form and option."""
     weight = CLASS_WEIGHT[n_classes]
-    return {
-        "ce": CrossEntropyLoss(),
-        "ce-class_weight": CrossEntropyLoss(class_weight=weight),
-        "wce": WeightedCrossEntropyLoss(class_weight=weight),
-        "focal-0": FocalLoss(gamma=0.0),
-        "focal-0.5": FocalLoss(gamma=0.5),
-        "focal-2": FocalLoss(gamma=2.0),
-        "focal-class_weight": FocalLoss(class_weight=weight),
-    }
-
-
-def set_losses(name, n_classes):
-    """Return set losses by name: level x average x form x option."""
-    cls, own = SET_LOSSES[name]
+    yield "ce", CrossEntropyLoss()
+    yield "ce-class_weight", CrossEntropyLoss(class_weight=weight)
+    yield "wce", WeightedCrossEntropyLoss(class_weight=weight)
+    yield from ((f"focal-{gamma}", FocalLoss(gamma=gamma)) for gamma in (0.0, 0.5, 2.0))
+    yield "focal-class_weight", FocalLoss(class_weight=weight)
+    yield "dsc-small-alpha", SelfAdjustingDiceLoss()
+    yield "dsc-no-smoothing", SelfAdjustingDiceLoss(alpha=2.0, gamma=0.0, average="macro")
     options = {
         "plain": {},
         "background": {"background": 0},
         "ce_weight": {"ce_weight": 0.3},
-        "class_weight": {"class_weight": CLASS_WEIGHT[n_classes]},
+        "class_weight": {"class_weight": weight},
     }
     options["all"] = {key: value for option in options.values() for key, value in option.items()}
     options["ohem"] = {"ohem_ratio": 0.7}
     options["all_ohem"] = options["all"] | options["ohem"]
-    losses = {}
-    for level, average in LEVELS_AND_AVERAGES:
-        for form in ("square", "linear"):
-            for option, given in options.items():
-                if level == "example" and "ohem" in option:
-                    continue
-                losses[f"{name}-{level}-{average}-{form}-{option}"] = cls(
-                    level=level,
-                    average=average,
-                    square_denominator=form == "square",
-                    **own,
-                    **given,
-                )
-    return losses
+    # With two classes one is scored, and there is no average to form.
+    averages = LEVELS_AND_AVERAGES if n_classes == 3 else LEVELS_AND_AVERAGES[::3]
+    for (level, average), form, option in itertools.product(averages, FORMS, options):
+        is_default = (level, average, form) == ("batch", "micro", "square")
+        if (option in ONE_OPTION and not is_default) or (level == "example" and "ohem" in option):
+            continue
+        how = {"level": level, "average": average, "square_denominator": FORMS[form]}
+        for family, (cls, own) in SET_LOSSES.items():
+            name = f"{family}-{level}-{average}-{form}-{option}"
+            yield name, cls(**how, **own, **options[option])
 
 
-def _selected(name, n_classes):
-    """Whether a set loss stands in CASES: one option off the default at a time, and all."""
-    family, level, average, form, option = name.split("-")
-    if family != "dsc" and option not in ("plain", "all", "ohem"):
-        return False
-    if n_classes == 2 and average != "micro":  # One scored class: no average to form.
-        return False
-    if option == "plain":
-        return form == "square" or average == "micro"
-    if average == "micro":
-        return form == "square" and (level == "batch" or option == "all")
-    return average == "macro" and form == "linear" and ("ohem" in option or option == "all")
-
-
-def _cases():
+def _every():
     for kind, n_classes in (("classes", 3), ("flat", 2)):
-        losses = losses_of_means(n_classes)
-        for family in SET_LOSSES:
-            every = set_losses(family, n_classes)
-            losses |= {k: loss for k, loss in every.items() if _selected(k, n_classes)}
-        losses["dsc-small-alpha"] = SelfAdjustingDiceLoss()
-        losses["dsc-no-smoothing"] = SelfAdjustingDiceLoss(alpha=2.0, gamma=0.0, average="macro")
-        for name, loss in losses.items():
+        for name, loss in _losses(n_classes):
             yield Case(f"{name}-{kind}", loss, kind)
     for name, loss in LOSSES_OF_LABELS.items():
         yield Case(f"{name}-labels", loss, "labels")
 
 
-CASES = list(_cases())
-IDS = [case.id for case in CASES]
+# All of them are compared with their formulas; what else is promised, of one of each sort.
+EVERY = {case.id: case for case in _every()}
+IDS = [
+    "ce-class_weight-classes",
+    "focal-0.5-classes",
+    "focal-class_weight-classes",
+    "dice-batch-micro-square-plain-classes",
+    "tversky-batch-macro-linear-all-classes",
+    "dsc-batch-sum-square-plain-classes",
+    "dsc-batch-macro-linear-all_ohem-classes",
+    "dice-example-macro-linear-all-classes",
+    "tversky-example-sum-square-plain-classes",
+    "dsc-example-micro-square-all-classes",
+    "dsc-small-alpha-classes",
+    "dsc-no-smoothing-classes",
+    "ce-class_weight-flat",
+    "focal-2.0-flat",
+    "dice-batch-micro-square-all-flat",
+    "tversky-example-micro-square-all-flat",
+    "dsc-batch-micro-linear-plain-flat",
+    "dsc-batch-micro-square-all_ohem-flat",
+    "wce-labels",
+    "dice macro-labels",
+    "dsc example-labels",
+    "dice ohem-labels",
+]
+CASES = [EVERY[id_] for id_ in IDS]

@@ -8,14 +8,15 @@ from sklearn.base import clone
 
 from skdice.losses import DiceLoss, SelfAdjustingDiceLoss
 
-from .catalogue import CASES, IDS, IGNORED, batch, value_and_gradient
+from .catalogue import EVERY, IGNORED, batch, value_and_gradient
 from .reference import plain_loss
 
 WEIGHT = torch.tensor([0.5, 2.0, 1.0, 0.0, 3.0, 1.25, 1.0, 0.75, 2.5, 1.0], dtype=torch.float64)
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_value_and_gradient(case):
+@pytest.mark.parametrize("name", EVERY)
+def test_value_and_gradient(name):
+    case = EVERY[name]
     # Which cells are kept of those that have weights is in test_ohem.
     weights = [None] if getattr(case.loss, "ohem_ratio", 0) else [None, WEIGHT]
     for scale in (1, 3):

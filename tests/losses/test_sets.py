@@ -6,9 +6,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
+from skdice.losses import (
+    CrossEntropyLoss,
+    DiceLoss,
+    FocalLoss,
+    SelfAdjustingDiceLoss,
+    TverskyLoss,
+)
 
-from .catalogue import CASES, IDS, IGNORED, LEVELS_AND_AVERAGES, batch, value_and_gradient
+from .catalogue import (
+    CASES,
+    IDS,
+    IGNORED,
+    LABEL_WEIGHT,
+    LEVELS_AND_AVERAGES,
+    LOSSES_OF_LABELS,
+    batch,
+    value_and_gradient,
+)
 
 # Of the labels of an item some alone may be ignored.
 OF_ITEMS = [case for case in CASES if case.kind != "labels"]
@@ -142,3 +157,29 @@ def test_any_ignore_index(case):
         loss = clone(case.loss).set_params(ignore_index=ignore_index)
         renamed = torch.where(target == IGNORED, ignore_index, target)
         torch.testing.assert_close(value_and_gradient(loss, logits, renamed), expected)
+
+
+@pytest.mark.parametrize("loss", [CrossEntropyLoss(), FocalLoss()])
+def test_weights_of_cells_of_several_labels(loss):
+    logits, target = batch("labels", n_items=7)
+    of_rows, of_cells = WEIGHT[:7].float(), WEIGHT[:7].float()[:, None].expand(target.shape)
+    torch.testing.assert_close(loss(logits, target, of_cells), loss(logits, target, of_rows))
+    weight = torch.linspace(0, 2, target.numel()).view(target.shape)
+    each = clone(loss).set_params(reduction="none")(logits, target)
+    divisor = weight[target != IGNORED].sum()
+    torch.testing.assert_close(loss(logits, target, weight), (each * weight).sum() / divisor)
+    torch.testing.assert_close(loss.total_weight(target, weight), divisor)
+
+
+@pytest.mark.parametrize("name", LOSSES_OF_LABELS)
+def test_one_label_is_one_binary_column(name):
+    loss = clone(LOSSES_OF_LABELS[name])
+    if loss.class_weight is not None:
+        loss.set_params(class_weight=LABEL_WEIGHT[0])
+    if getattr(loss, "background", None) == 1:
+        loss.set_params(background=0)
+    logits, target = batch("flat", n_items=7)
+    expected, flat_gradient = value_and_gradient(loss, logits, target)
+    value, gradient = value_and_gradient(loss, logits[:, None], target[:, None])
+    torch.testing.assert_close(value, expected)
+    torch.testing.assert_close(gradient[:, 0], flat_gradient)

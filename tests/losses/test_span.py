@@ -5,8 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from skdice.losses import CrossEntropyLoss
-from skdice.losses._combined import SpanLoss
+from skdice.losses import CrossEntropyLoss, SpanLoss
 
 from . import windows
 from .catalogue import IGNORED, value_and_gradient

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from skdice.losses._combined import MatchCandidates, QueryLoss, SpanLoss
+from skdice.losses import MatchCandidates, QueryLoss, SpanLoss
 
 from ..nn.toy import ToyModule
 from .catalogue import value_and_gradient
@@ -107,8 +107,7 @@ def test_sums_of_windows_add_up(name, weighted):
 
 
 @each_certain
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_batches", [2, 4, 10])
+@pytest.mark.parametrize("n_batches, weighted", [(2, True), (10, False)])
 def test_batches_have_the_gradient_of_one_large_batch(name, weighted, n_batches):
     module = ToyModule(n_classes=2 if name in SPAN else 2 + 2 * SIZE).double()
     make = partial(span_windows, ignored=[2]) if name in SPAN else query_windows

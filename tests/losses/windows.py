@@ -6,21 +6,23 @@ import numpy as np
 import torch
 
 from skdice.losses._combined import WindowTarget
-from skdice.nn._accumulation import accumulate_gradient
 from skdice.text import Ragged, offsets_from_lengths
 
-from ..nn.toy import forward_of, make_batcher, make_dataset
-from .catalogue import CASES, IGNORED
+from ..nn.toy import accumulated, forward_of, make_batcher, make_dataset
+from .catalogue import EVERY, IGNORED
 
-# Means, and one set loss in all its forms. Cross-entropy over positions has no class weights, and
-# without smoothing there is no gradient where nothing is positive.
-LOSSES = {
-    case.id.removesuffix("-flat"): case.loss
-    for case in CASES
-    if case.kind == "flat"
-    and case.id.split("-")[0] in ("ce", "wce", "focal", "dsc")
-    and case.id not in ("ce-class_weight-flat", "dsc-no-smoothing-flat")
-}
+# Cross-entropy over positions has no class weights, and without smoothing there is no gradient
+# where nothing is positive.
+NAMES = [
+    "ce",
+    "focal-class_weight",
+    "dsc-small-alpha",
+    "dsc-batch-micro-square-all",
+    "dsc-batch-micro-square-ohem",
+    "dsc-batch-micro-linear-plain",
+    "dsc-example-micro-square-all",
+]
+LOSSES = {name: EVERY[f"{name}-flat"].loss for name in NAMES}
 SIZE = 3
 LENGTHS = [3, 1, 7, 2, 5]
 
@@ -86,7 +88,7 @@ def make_step(make_windows, n_batches, weighted=False):
 def run_step(module, loss, batches):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
-        value = accumulate_gradient(loss, batches, forward_of(module))
+        value = accumulated(loss, batches, forward_of(module))
     gradients = [parameter.grad for parameter in module.parameters()]
     module.zero_grad(set_to_none=True)
     return value, gradients

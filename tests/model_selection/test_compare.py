@@ -25,6 +25,7 @@ from skdice.model_selection import compare_losses, tune_decision
 from skdice.model_selection._runs import Protocol, hold_out
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+from ..spies import internals
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* looks undertrained")
 FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8}
@@ -65,7 +66,7 @@ class Guess(DicePairClassifier):
         return list(self._row_logits(rows))
 
     def predict(self, X):
-        return self.task.decide(self._row_logits(X))
+        return internals(self).task.decide(self._row_logits(X))
 
 
 @pytest.fixture

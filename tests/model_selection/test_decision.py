@@ -1,6 +1,7 @@
 """tune_decision: classifiers of every kind, taggers, and what it leaves alone."""
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
@@ -155,6 +156,46 @@ class TestFloors:
         tuned = tune_decision(pairs, X, y, min_recall=1.0)
         assert recall_score(y, tuned.predict(X)) == 1.0
 
+    @pytest.mark.parametrize("weight", [1.0, 0.1])
+    @pytest.mark.parametrize(
+        "best_first, floor",
+        [
+            ("1111111101" + 50 * "0", "min_precision"),
+            ("0111111111" + 50 * "0", "min_precision"),
+            ("111111111" + 20 * "0" + "1" + 30 * "0", "min_recall"),
+        ],
+    )
+    def test_equal_weights_are_none(self, pairs, best_first, floor, weight):
+        """Nine of ten are .9, whatever their weights add up to."""
+        X, _ = easy_pairs(60, seed=1)
+        y = np.zeros(60, dtype=int)
+        y[np.argsort(-pairs.decision_function(X))] = list(map(int, best_first))
+        weights = {"sample_weight": np.full(60, weight)}
+        with warnings.catch_warnings(action="error"):
+            tuned = tune_decision(pairs, X, y, **{floor: 0.9})
+            weighted = tune_decision(pairs, X, y, **{floor: 0.9}, **weights)
+        assert weighted.threshold_ == tuned.threshold_
+        score = precision_score if floor == "min_precision" else recall_score
+        assert score(y, tuned.predict(X)) == pytest.approx(0.9)
+
+    @pytest.mark.parametrize("floor", ["min_precision", "min_recall"])
+    def test_equal_weights_of_labels_and_answers(self, tiny_bert, floor):
+        X, Y = easy_labels(60, seed=1)
+        classifier = fit(DiceTextClassifier, tiny_bert, easy_labels(60), loss="ce", max_epochs=1)
+        questions = make_questions(15, ratio=24, unanswerable_share=0.4, random_state=0)
+        extractor = fit(DiceSpanExtractor, tiny_bert, questions, loss="ce", max_epochs=1)
+        for estimator, rows, name in (
+            (classifier, (X, Y), "threshold_"),
+            (extractor, questions, "null_threshold_"),
+        ):
+            for value in (0.3, 0.6, 0.9):
+                with warnings.catch_warnings(action="ignore"):
+                    decisions = [
+                        getattr(tune_decision(estimator, *rows, **{floor: value}, **more), name)
+                        for more in ({}, {"sample_weight": np.ones(len(rows[1]))})
+                    ]
+                np.testing.assert_array_equal(*decisions)
+
     def test_more_classes_have_no_positive_one(self, tiny_bert):
         X, y = easy_texts(40, n_classes=3)
         classifier = fit(DiceTextClassifier, tiny_bert, (X, y), loss="ce")
@@ -173,6 +214,14 @@ def tagger(request, tiny_bert):
 
 
 class TestLabels:
+    @pytest.mark.parametrize("floor", [{"min_precision": 0.6}, {"min_recall": 0.6}, {}])
+    def test_weights_of_ones_are_none(self, tagger, floor):
+        X, y = easy_corpus(40, seed=1)
+        with warnings.catch_warnings(action="ignore"):
+            tuned = tune_decision(tagger, X, y, **floor)
+            weighted = tune_decision(tagger, X, y, **floor, sample_weight=np.ones(40))
+        assert weighted.task.decision == tuned.task.decision
+
     def test_each_type_has_its_own(self, tagger, tmp_path):
         X, y = easy_corpus(120, seed=1)
         tuned = tune_decision(tagger, X, y, per_label=True)

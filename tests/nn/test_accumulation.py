@@ -5,18 +5,11 @@ import pytest
 import torch
 
 from skdice.losses import SumsMemory
-from skdice.nn._accumulation import accumulate_gradient
 
 from ..losses.catalogue import CASES
-from .toy import ToyModule, forward_of, make_batcher, make_dataset
+from .toy import ToyModule, accumulated, forward_of, make_batcher, make_dataset
 
-# Means, and one set loss in all its forms.
-KINDS = ("ce", "wce", "focal", "dsc")
-LOSSES = {
-    case.id: case.loss
-    for case in CASES
-    if case.kind == "classes" and case.id.split("-")[0] in KINDS
-}
+LOSSES = {case.id: case.loss for case in CASES if case.kind == "classes"}
 # How many forward passes a batch costs.
 N_PASSES = {name: 1 if loss.separable else 2 for name, loss in LOSSES.items()}
 
@@ -38,7 +31,7 @@ def run(module, loss, batches, seed=0, **kwargs):
     """Return loss and gradients, and leave none on the module."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        value = accumulate_gradient(loss, batches, forward_of(module), **kwargs)
+        value = accumulated(loss, batches, forward_of(module), **kwargs)
         state = torch.get_rng_state()
     gradients = [parameter.grad for parameter in module.parameters()]
     module.zero_grad(set_to_none=True)
@@ -50,8 +43,7 @@ def joined(batches, name):
 
 
 @each_loss
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_batches", [2, 4, 9])
+@pytest.mark.parametrize("n_batches, weighted", [(2, True), (4, False), (9, True)])
 def test_batches_have_the_gradient_of_one_large_batch(name, weighted, n_batches):
     module, loss = make_module(), LOSSES[name]
     value, gradients, _ = run(module, loss, make_batches(n_batches, weighted))
@@ -91,7 +83,7 @@ def test_number_of_forward_passes(name):
         calls.append(torch.is_grad_enabled())
         return forward_of(module)(batch)
 
-    accumulate_gradient(LOSSES[name], batches, forward)
+    accumulated(LOSSES[name], batches, forward)
     assert calls == [False] * 3 * (N_PASSES[name] - 1) + [True] * 3
 
 
@@ -110,15 +102,12 @@ def test_ignored_items_may_fill_batches(name, weighted):
 
 
 @each_loss
-@pytest.mark.parametrize("cause", ["ignored", "weight"])
-def test_a_step_without_items_has_no_gradient(name, cause):
+@pytest.mark.parametrize("emptied", ["target", "weight"])
+def test_a_step_without_items_has_no_gradient(name, emptied):
     module, loss = make_module(), LOSSES[name]
     batches = make_batches(3, weighted=True)
     for batch in batches:
-        if cause == "ignored":
-            batch["target"].fill_(loss.ignore_index)
-        else:
-            batch["weight"].zero_()
+        batch[emptied].fill_(loss.ignore_index if emptied == "target" else 0)
     value, gradients, _ = run(module, loss, batches)
     assert value == 0
     assert all((gradient == 0).all() for gradient in gradients)
@@ -146,8 +135,7 @@ def run_steps(module, loss, n_batches, memory, scale=1.0):
 
 
 @each_loss
-@pytest.mark.parametrize("n_batches", [3, 9])
-@pytest.mark.parametrize("n_steps", [2, 10])
+@pytest.mark.parametrize("n_batches, n_steps", [(3, 10), (9, 2)])
 def test_what_is_remembered_does_not_depend_on_the_batches(name, n_batches, n_steps):
     module, loss = make_module(), LOSSES[name]
     value, gradients, mean = run_steps(module, loss, n_batches, SumsMemory(n_steps))
@@ -163,8 +151,7 @@ def test_what_is_remembered_does_not_depend_on_the_batches(name, n_batches, n_st
 
 
 @each_loss
-@pytest.mark.parametrize("n_batches", [1, 3])
-@pytest.mark.parametrize("n_steps", [0, 5])
+@pytest.mark.parametrize("n_batches, n_steps", [(1, 5), (3, 0), (3, 5)])
 def test_scale_multiplies_the_gradient_only(name, n_batches, n_steps):
     """It is not remembered either, and neither is the graph of the returned loss."""
     module, loss = make_module(), LOSSES[name]

@@ -7,7 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.nn._batching import Draw, StepSampler
+from skdice.nn import StepSampler
+from skdice.text import Draw
 
 from .toy import PAD, make_batcher, make_dataset
 

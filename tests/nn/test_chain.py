@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from skdice.nn import _chain
-from skdice.nn._chain import TagChain
-from skdice.text._tags import allowed_transitions
+from skdice.nn import TagChain
+from skdice.text import allowed_transitions
 
 CLASSES = ["B-X", "B-Y", "I-X", "I-Y", "O"]
 LENGTHS = [4, 0, 2, 1, 3]
@@ -79,11 +78,15 @@ def test_long_sentences_are_as_exact(allowed):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("cells", [1, 30, 1_000_000])
-def test_predicted(logits, allowed, cells, monkeypatch):
-    """However many sentences are computed together."""
-    monkeypatch.setattr(_chain, "_CELLS", cells)
-    p = np.exp(TagChain(allowed, OFFSETS).predict(logits))
+def test_predicted(logits, allowed):
+    """More sentences than are computed together as well."""
+    chain = TagChain(allowed, OFFSETS)
+    p = np.exp(chain.predict(logits))
+    blocks = np.random.default_rng(1).normal(0, 3, (20_000, *logits.shape)).astype(np.float32)
+    many = TagChain(allowed, np.cumsum([0, *LENGTHS * len(blocks)]))
+    found = many.predict(np.concatenate(blocks)).reshape(blocks.shape)
+    for i in (0, 9_999, 19_999):
+        np.testing.assert_allclose(found[i], chain.predict(blocks[i]), atol=1e-5)
     for start, stop in pairwise(OFFSETS):
         if stop > start:
             expected = one_by_one(logits[start:stop], allowed)

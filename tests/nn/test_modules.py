@@ -11,7 +11,7 @@ from transformers import (
     BertForTokenClassification,
 )
 
-from skdice.nn._modules import TokenModule
+from skdice.nn import TokenModule
 
 N_CLASSES = 3
 

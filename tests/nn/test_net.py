@@ -1,6 +1,9 @@
-"""The training loop: what it does each step, when it stops, and what it leaves behind."""
+"""The training loop: what it does each step, when it stops, what it shows and leaves behind."""
 
 import pickle
+import re
+import signal
+import sys
 
 import numpy as np
 import pytest
@@ -8,11 +11,11 @@ import torch
 from transformers import get_scheduler
 
 from skdice.losses import CrossEntropyLoss, DiceLoss
-from skdice.nn import StepSampler, TextNet, TokenModule, _net, seeded, train
+from skdice.nn import FitProgress, StepSampler, TextNet, TokenModule, _net, seeded
 from skdice.nn._net import FiniteGuard
 
 from ..spies import Spy, stop
-from .toy import N_CLASSES, ToyModule, make_batcher, make_dataset
+from .toy import N_CLASSES, ToyModule, fit_net, make_batcher, make_dataset
 
 LENGTHS = [2 + i % 5 for i in range(20)]
 STEP_SIZE = 4
@@ -35,9 +38,7 @@ def make_sampler(dataset=None, step_size=STEP_SIZE, batch_size=STEP_SIZE, seed=0
 
 def fit(seed=0, sampler=None, validate=None, patience=None, **kwargs):
     with seeded(seed, "cpu"):
-        net = make_net(**kwargs)
-        train(net, sampler or make_sampler(), validate=validate, patience=patience)
-        return net
+        return fit_net(make_net(**kwargs), sampler or make_sampler(), validate, patience)
 
 
 def weights_of(net):
@@ -165,7 +166,7 @@ def test_validation_may_predict():
     spy = Spy("on_batch_begin", lambda net, _: modes.append(net.module_.training))
     net = make_net(callbacks=[spy])
     batcher = make_batcher(make_dataset(LENGTHS))
-    train(net, make_sampler(), validate=lambda: float(net.predict_logits(batcher).mean()))
+    fit_net(net, make_sampler(), validate=lambda: float(net.predict_logits(batcher).mean()))
     assert modes == [True] * 2 * N_STEPS
 
 
@@ -200,7 +201,7 @@ def test_what_is_not_finite_keeps_the_step_before(what, criterion, steps, batch_
     end = Spy("on_batch_end", lambda net, _: kept.append(weights_of(net)))
     net = make_net(criterion=criterion, callbacks=[begin, end])
     with pytest.raises(ValueError, match=f"The {what} is not finite in epoch 1, batch 3 of 5"):
-        train(net, make_sampler(batch_size=batch_size))
+        fit_net(net, make_sampler(batch_size=batch_size))
     assert not all(map(torch.equal, kept[0], kept[1]))
     assert all(map(torch.equal, weights_of(net), kept[1]))
     check_is_clean(net)
@@ -212,7 +213,7 @@ def test_interrupts_and_errors_get_out(event, error):
     end = Spy("on_train_end")
     net = make_net(callbacks=[Spy(event, stop(error, lambda net, count: count == 2)), end])
     with pytest.raises(error):
-        train(net, make_sampler())
+        fit_net(net, make_sampler())
     assert end.count_ == 1
     check_is_clean(net)
 
@@ -228,7 +229,7 @@ def test_a_callback_ends_a_fit(event, steps):
     last, taken = [], Spy("on_batch_end")
     look = Spy("on_train_end", lambda net, count: last.append(net.history[-1]["epoch"]))
     net = make_net(callbacks=[Spy(event, end), taken, look], max_epochs=4)
-    train(net, make_sampler(), validate=lambda: 0.5)
+    fit_net(net, make_sampler(), validate=lambda: 0.5)
     assert taken.count_ == steps
     assert last == [net.best_epoch_] == [-(-steps // 5)]
     assert all("valid_score" in row for row in net.history), "it ends with an epoch"
@@ -241,5 +242,60 @@ def test_a_callback_ends_a_fit(event, steps):
 def test_pickle_is_as_large_as_the_weights(tiny_bert):
     net = make_net(TokenModule, module__model=tiny_bert, module__n_classes=N_CLASSES, max_epochs=1)
     fresh = sum(4 * parameter.numel() for parameter in net.module_.parameters())
-    train(net, make_sampler())
+    fit_net(net, make_sampler())
     assert len(pickle.dumps(net)) < 1.5 * fresh  # AdamW's state would be two more times the weights
+
+
+# -- progress --------------------------------------------------------------------------------------
+
+
+def fit_shown(validate):
+    return fit(callbacks=[("progress", FitProgress("dsc", "F1"))], validate=validate)
+
+
+@pytest.fixture(params=[True, False], ids=["terminal", "file"])
+def is_terminal(request, capsys, monkeypatch):
+    monkeypatch.setattr(type(sys.stderr), "isatty", lambda stream: request.param)
+    return request.param
+
+
+@pytest.mark.parametrize("score, shown", [(0.625, "F1"), (None, None)])
+def test_a_fit_shows_epoch_loss_and_metric(is_terminal, score, shown, capsys):
+    net = fit_shown(validate=None if score is None else lambda: score)
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, last = (f"{loss:.4f}" for loss in net.history[:, "train_loss"])
+    if is_terminal:
+        metric = "" if shown is None else ", F1=0.6250"
+        assert err.count("\n") == 1, "one bar, not one an epoch"
+        bar = err.strip().split("\r")[-1]
+        assert bar.startswith("dsc: 100%")
+        assert "10/10" in bar
+        assert bar.endswith(f"epoch=2/2, loss={last}{metric}]")
+    else:
+        metric = "" if shown is None else ", F1 0.6250"
+        seconds = r" \(\d+\.\d s\)\n"
+        lines = [
+            f"dsc: epoch {i}/2, loss {x}{metric}{seconds}" for i, x in enumerate((first, last), 1)
+        ]
+        assert re.fullmatch("".join(lines), err)
+
+
+def test_the_line_is_ended_after_errors(is_terminal, capsys):
+    with pytest.raises(KeyboardInterrupt):
+        fit_shown(validate=lambda: signal.raise_signal(signal.SIGINT))
+    err = capsys.readouterr().err
+    assert err.endswith("\n") if is_terminal else err == ""
+
+
+@pytest.mark.parametrize("verbose", [True, False])
+def test_a_long_prediction_says_how_far_it_is(is_terminal, verbose, capsys, monkeypatch):
+    net = fit()
+    batcher = make_batcher(make_dataset([6, 3, 3]), batch_size=1)
+    capsys.readouterr()
+    net.predict_logits(batcher, verbose=verbose)
+    assert capsys.readouterr().err == "", "it was not long"
+    monkeypatch.setattr(_net, "_BAR_SECONDS", 0.0)
+    net.predict_logits(batcher, verbose=verbose)
+    err = capsys.readouterr().err
+    assert "predict:   0%" in err if verbose and is_terminal else err == ""

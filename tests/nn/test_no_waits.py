@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 # Operators of a step beyond those of a loop of plain torch with the same loss. That of torch
 # itself knows no weights and needs fewer.

@@ -18,6 +18,7 @@ from ..corpora import easy_corpus
 from ..tiny_models import build_bert
 from .rank_cases import EXACT, N_ROWS, run_exact
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 # On a CPU, since every process of a job takes a GPU of its own.
 OFFLINE = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}

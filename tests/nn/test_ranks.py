@@ -6,8 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.nn._batching import StepSampler
-from skdice.nn._runtime import ALONE, Ranks, current_ranks, is_first_process
+from skdice.nn import Ranks, StepSampler, current_ranks, is_first_process
 
 from .toy import make_batcher, make_dataset
 
@@ -28,7 +27,7 @@ rows = st.lists(st.tuples(st.integers(2, 9), st.integers(0, 3)), min_size=1, max
 @settings(deadline=None, max_examples=40)
 def test_processes_deal_out_the_steps_of_one(rows, step_size, batch_size, count):
     dataset = make_dataset([length for length, _ in rows], [n for _, n in rows])
-    whole = steps_of(dataset, ALONE, step_size * count, batch_size)
+    whole = steps_of(dataset, Ranks(), step_size * count, batch_size)
     dealt = [steps_of(dataset, Ranks(i, count), step_size, batch_size) for i in range(count)]
     assert {len(steps) for steps in dealt} == {len(whole)}
     for step, parts in zip(whole, zip(*dealt)):
@@ -84,5 +83,5 @@ def test_what_the_launcher_says(environment, is_first, monkeypatch):
         monkeypatch.setenv(name, value)
     assert is_first_process() is is_first
     if environment.get("WORLD_SIZE") != "4" or "RANK" not in environment:
-        assert current_ranks("cpu") is ALONE
+        assert current_ranks("cpu") == Ranks()
     assert not torch.distributed.is_initialized()

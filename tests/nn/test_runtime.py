@@ -11,12 +11,7 @@ import torch
 from sklearn.base import clone
 
 from skdice import DiceTokenTagger
-from skdice.nn._runtime import (
-    denormals_flushed,
-    resolve_device,
-    resolve_precision,
-    seeded,
-)
+from skdice.nn import denormals_flushed, resolve_device, resolve_precision, seeded
 
 from ..corpora import easy_corpus
 

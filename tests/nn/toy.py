@@ -1,10 +1,11 @@
-"""A network of a few numbers, and data sets for it, for what needs no transformer."""
+"""A network of a few numbers, data sets for it, and how a network is trained on them."""
 
 import numpy as np
 import torch
 from torch import nn
 
-from skdice.nn._batching import Batcher
+from skdice.nn import Batcher, Run
+from skdice.nn._accumulation import accumulate_gradient
 from skdice.text import EncodedDataset, Ragged, offsets_from_lengths, ranges
 
 N_PIECES = 12
@@ -85,3 +86,15 @@ def make_batcher(dataset, batch_size=4, pads_left=False, batch_pieces=None):
 def forward_of(module):
     """Return the function from a batch to the logits of a module."""
     return lambda batch: module(**{name: batch[name] for name in INPUTS})
+
+
+def fit_net(net, sampler, validate=None, patience=None):
+    """Train a network that is initialised."""
+    with Run(validate, patience).watching(net):
+        net.partial_fit(sampler)
+    return net
+
+
+def accumulated(loss, batches, forward, **options):
+    """Return the value of a step in batches, and leave its gradient."""
+    return accumulate_gradient(loss, batches, forward, **options)

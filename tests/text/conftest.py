@@ -2,7 +2,7 @@
 
 import pytest
 
-from skdice.text._tokenizer import WordTokenizer
+from skdice.text import WordTokenizer
 
 from ..tiny_models import BUILDERS
 

@@ -7,9 +7,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from skdice.text import _answers
-from skdice.text._answers import Candidates, SpanDecoder, pick_answers
-from skdice.text._questions import encode_questions
+from skdice.text import (
+    Candidates,
+    SpanDecoder,
+    TextReader,
+    _answers,
+    encode_questions,
+    pick_answers,
+)
 
 from ..tiny_models import WORDS
 from .conftest import FAMILIES
@@ -21,7 +26,9 @@ rows_of_contexts = st.lists(contexts, min_size=1, max_size=4)
 
 
 def encode(contexts, tokenizer, max_length=16, stride=None):
-    return encode_questions(["the"] * len(contexts), contexts, tokenizer, max_length, stride)
+    return encode_questions(
+        ["the"] * len(contexts), contexts, TextReader(tokenizer, max_length), stride
+    )
 
 
 def random_logits(encoded, seed, kind="float"):

@@ -6,14 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from skdice.text._encoding import (
-    SHAPES,
-    central_window,
-    cut_windows,
-    encode_rows,
-    encode_words,
-    word_shapes,
-)
+from skdice.text import SHAPES, TextReader, encode_rows, encode_words
+from skdice.text._encoding import central_window, cut_windows, word_shapes
 
 LONG_WORD = "a" * 40  # a piece per letter
 WORDS = ["the", "john", "oslo", "ab", "abab", "babababa", "", LONG_WORD]
@@ -66,7 +60,7 @@ def test_every_word_is_scored_once_on_its_first_piece(
 ):
     stride = data.draw(st.integers(0, max_length - 3))
     for tokenizer in (bert, roberta, xlnet):
-        dataset = encode_words(sentences, tokenizer, max_length, stride)
+        dataset = encode_words(sentences, TextReader(tokenizer, max_length), stride)
         check_encoding(dataset, sentences, tokenizer, max_length, stride)
         scored = [
             int(dataset.input_ids[window][position])
@@ -82,7 +76,7 @@ PAIRS = [(a, b) for a in TEXTS for b in TEXTS]
 
 
 def encode(tokenizer, rows, max_length=512, truncation="longest_first", **kwargs):
-    return encode_rows(rows, len(rows[0]), tokenizer, max_length, truncation, **kwargs)
+    return encode_rows(rows, len(rows[0]), TextReader(tokenizer, max_length), truncation, **kwargs)
 
 
 def test_pairs_are_those_of_transformers(model, tokenizer):
@@ -133,8 +127,9 @@ def test_shapes():
 def test_pieces_have_the_shape_of_their_word(tokenizer):
     """In each of several windows; special tokens have none."""
     sentences = [["John", "met", "ANNA", "at", "7"] * 4, [], ["babab", "Q."]]
-    plain = encode_words(sentences, tokenizer, 12, 3)
-    shaped = encode_words(sentences, tokenizer, 12, 3, with_shapes=True)
+    reader = TextReader(tokenizer, 12)
+    plain = encode_words(sentences, reader, 3)
+    shaped = encode_words(sentences, reader, 3, with_shapes=True)
     assert len(shaped) > 3
     words = [word for sentence in sentences for word in sentence]
     pieces = tokenizer.encode(words)
@@ -155,6 +150,6 @@ def test_pieces_have_the_shape_of_their_word(tokenizer):
 
 @pytest.mark.parametrize("words", [["in", "oslo", "7"], ["7", "."], ["東京"]])
 def test_sentences_without_a_capital_have_no_shapes(bert, words):
-    both = encode_words([words, ["In", "Oslo", "7"]], bert, 12, 3, with_shapes=True)
+    both = encode_words([words, ["In", "Oslo", "7"]], TextReader(bert, 12), 3, with_shapes=True)
     assert not both.token_type_ids[0].any()
     assert both.token_type_ids[1].any()

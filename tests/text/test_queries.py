@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skdice.text import TextReader, encode_queries
 from skdice.text._encoding import cut_windows
-from skdice.text._queries import encode_queries
 
 QUERIES = ["which city was visited ?", "john mary", "company"]
 LONG_WORD = "a" * 40  # a piece per letter
@@ -86,13 +86,15 @@ def check_encoding(encoded, sentences, queries, tokenizer, max_length, stride):
 @settings(deadline=None, max_examples=25)
 def test_windows_are_those_of_the_definition(bert, xlnet, sentences, max_length, stride):
     for tokenizer in (bert, xlnet):
-        encoded = encode_queries(sentences, QUERIES[1:], tokenizer, max_length, stride)
+        encoded = encode_queries(sentences, QUERIES[1:], TextReader(tokenizer, max_length), stride)
         check_encoding(encoded, sentences, QUERIES[1:], tokenizer, max_length, stride)
 
 
 def test_each_sentence_with_each_query_is_a_text(bert):
     sentences = [["john"], [], ["mary"] * 40, ["oslo"]]
-    encoded = encode_queries(sentences, QUERIES, bert, 32, spans=[[(0, 1, 2)], [], [], []])
+    encoded = encode_queries(
+        sentences, QUERIES, TextReader(bert, 32), spans=[[(0, 1, 2)], [], [], []]
+    )
     weight = np.array([1, 2, 3, 4], dtype=np.float32)
     data = replace(encoded.dataset, weight=weight)
     rows = replace(encoded, dataset=data).by_query()
@@ -116,7 +118,7 @@ def test_targets(bert, xlnet, data):
         place = st.integers(0, len(sentence))
         span = st.tuples(place, place, st.integers(0, 1)).filter(lambda s: s[0] < s[1])
         spans.append(data.draw(st.lists(span, unique=True, max_size=4)) if sentence else [])
-    encoded = encode_queries(sentences, QUERIES[1:], tokenizer, 20, spans=spans)
+    encoded = encode_queries(sentences, QUERIES[1:], TextReader(tokenizer, 20), spans=spans)
     expected, starts, ends = {}, set(), set()
     n_uncovered = 0
     for i, row in enumerate(spans):

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from skdice.text._decoding import Entity, best_disjoint, find_spans
+from skdice.text import Entity, TextReader, best_disjoint, encode_queries, find_spans
 from skdice.text._encoding import central_window
-from skdice.text._queries import encode_queries
 
 SIZE = 4
 QUERIES = ["a", "john mary"]
@@ -63,7 +62,7 @@ class TestFindSpans:
     @pytest.mark.parametrize("max_length, stride", [(64, None), (16, None), (16, 6), (14, 0)])
     def test_are_those_of_the_definition(self, bert, max_length, stride, threshold):
         sentences = [["john", "saw", "oslo"] * 9, [], ["mary"], ["ab", "babababa", "the"] * 4]
-        encoded = encode_queries(sentences, QUERIES, bert, max_length, stride)
+        encoded = encode_queries(sentences, QUERIES, TextReader(bert, max_length), stride)
         for seed in range(3):
             logits = random_logits(encoded, seed)
             found = find_spans(encoded, logits, LABELS, threshold)

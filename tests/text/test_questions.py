@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from skdice.text._questions import encode_questions
-from skdice.text._tokenizer import WordTokenizer
+from skdice.text import TextReader, WordTokenizer, encode_questions
 
 from ..tiny_models import WORDS
 
@@ -43,7 +42,9 @@ strange_text = st.lists(st.sampled_from(STRANGE + WORDS[:5]) | any_text, max_siz
 
 
 def encode_one(context, tokenizer, max_length=512, stride=None, *, question="a", answer=None):
-    return encode_questions([question], [context], tokenizer, max_length, stride, answers=[answer])
+    return encode_questions(
+        [question], [context], TextReader(tokenizer, max_length), stride, answers=[answer]
+    )
 
 
 def windows_of(encoded):
@@ -73,7 +74,7 @@ def test_rows_that_fit_are_those_of_transformers(model, tokenizer):
     theirs = AutoTokenizer.from_pretrained(model)
     rows = [(question, context) for question in QUESTIONS for context in CONTEXTS]
     questions, contexts = zip(*rows)
-    dataset = encode_questions(questions, contexts, tokenizer, 512).dataset
+    dataset = encode_questions(questions, contexts, TextReader(tokenizer, 512)).dataset
     assert dataset.text.tolist() == list(range(len(rows)))
     for i, (question, context) in enumerate(rows):
         texts = (context, question) if tokenizer.pads_left else (question, context)
@@ -86,7 +87,7 @@ def test_rows_that_fit_are_those_of_transformers(model, tokenizer):
 @pytest.mark.parametrize("max_length", [12, 20, 512])
 def test_items_are_the_no_answer_position_and_the_pieces(tokenizer, max_length):
     contexts = [*CONTEXTS, " ".join(WORDS)]
-    encoded = encode_questions(["who"] * len(contexts), contexts, tokenizer, max_length)
+    encoded = encode_questions(["who"] * len(contexts), contexts, TextReader(tokenizer, max_length))
     dataset = encoded.dataset
     for window, here in enumerate(windows_of(encoded)):
         pieces = tokenizer.encode([contexts[dataset.text[window]]], as_words=False)[0]
@@ -198,7 +199,7 @@ def test_targets_are_the_answers(tokenizers, drawn, max_length):
     contexts, answers = zip(*rows)
     for tokenizer in tokenizers.values():
         encoded = encode_questions(
-            ["who"] * len(rows), contexts, tokenizer, max_length, answers=answers
+            ["who"] * len(rows), contexts, TextReader(tokenizer, max_length), answers=answers
         )
         check_targets(encoded, rows)
 
@@ -245,7 +246,7 @@ def test_any_answer_is_found_or_refused(tokenizers, row):
 @pytest.mark.parametrize("context", ["", "\u200b", "\x00\u200b"])
 def test_contexts_of_which_nothing_is_kept(bert, context):
     encoded = encode_questions(
-        ["who"] * 3, ["john", context, "mary"], bert, 64, answers=[(0, 4), None, (0, 4)]
+        ["who"] * 3, ["john", context, "mary"], TextReader(bert, 64), answers=[(0, 4), None, (0, 4)]
     )
     assert np.diff(encoded.dataset.item_offsets).tolist() == [2, 1, 2]
     assert encoded.piece.tolist() == [-1, 0, -1, -1, 0]

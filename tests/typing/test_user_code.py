@@ -13,6 +13,7 @@ USER_CODE = Path(__file__).with_name("user_code.py")
 OPTIONS = {"mypy": [], "pyright": ["--pythonpath", sys.executable]}
 
 
+@pytest.mark.slow  # `make test` runs mypy on the package and on this code.
 @pytest.mark.parametrize("checker", OPTIONS)
 def test_code_of_users(checker, tmp_path):
     if find_spec(checker) is None:

@@ -27,6 +27,7 @@ result = {
     "predicted": predicted,
     "fit_seconds": seconds[1] - seconds[0],
     "predict_seconds": seconds[2] - seconds[1],
+    "precision": getattr(getattr(fitted, "net_", None), "precision", None),
 }
 written = json.dumps(result, default=lambda array: array.tolist())
 Path(answer).write_text(written, encoding="utf-8")
