@@ -80,6 +80,7 @@ class _Regression:
     """A regression of the labels on the states of the encoder."""
 
     begun: Begun
+    rows: Rows  # each once: the weight of one that is there several times is their sum
     target: np.ndarray  # the class of each row
     weight: np.ndarray  # of each row
     order: np.ndarray  # the rows with a weight, shuffled
@@ -149,8 +150,8 @@ def _begin_pairs(
     if found is None:
         return Beginning(task, None, {})
     target, order, used, folds = found.target, found.order, found.used, found.folds
-    pairs, n_classes = list(rows.X), len(task.classes)
-    similarities = Similarities.of_texts(pairs, n_classes)
+    pairs, n_classes = list(found.rows.X), len(task.classes)
+    similarities = Similarities.of_texts(pairs, n_classes, found.weight)
     similar = similarities.features(pairs)
     known, weights = target[used], found.weight[used]
     weight, start = _fit(_on_similarities(), similar[order], target[order], found.weight[order])
@@ -191,7 +192,7 @@ def _regress(
 
     It is None where :func:`_on_encoder` is.
     """
-    device, kind = settings.device, module_of(task, settings, reader)
+    device, kind, rows = settings.device, module_of(task, settings, reader), rows.distinct()
     with seeded(seed, device), denormals_flushed(), quiet_transformers():
         module = kind[0](**kind[1]).to(device)
         begun = Begun(module, generator_states(device))
@@ -232,6 +233,7 @@ def _on_encoder(
         log_p = scale.predict_log_proba(logits)
     return _Regression(
         begun=begun,
+        rows=rows,
         target=target,
         weight=weight,
         order=order,

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,19 @@ class Rows:
             None,
             np.concatenate([self.number, other.number]),
         )
+
+    def distinct(self) -> "Rows":
+        """Return each row of a classifier once; copies of one add up to its weight."""
+        labels: list[Any] = self.y.values.tolist()
+        groups = [None] * len(self) if self.groups is None else self.groups
+        keys = [*zip(self.X, map(repr, labels), map(repr, groups))]
+        first = {key: i for i, key in reversed([*enumerate(keys)])}
+        if len(first) == len(self):
+            return self
+        place = {i: number for number, i in enumerate(sorted(first.values()))}
+        of_row = np.array([place[first[key]] for key in keys])
+        total = np.bincount(of_row, self.weight).astype(np.float32)
+        return replace(self.take(np.array([*place])), weight=total)
 
     def used(self, kept: np.ndarray | None = None) -> "Rows":
         """Return the rows with a weight, of those that were kept: weight 0 is absence."""

@@ -44,10 +44,12 @@ class Similarities(NamedTuple):
 
     Attributes
     ----------
-    n_texts : int
+    n_texts : float
+        The sum of their weights.
     frequencies : dict
         Of each kind of terms, the buckets of the terms that several texts have, in ascending order,
-        and how many texts have them; both int32. Terms of a single text count as new ones.
+        int32, and how many texts have them, float32: a weight counts as repetition. Terms of a
+        single text count as new ones.
     slope : ndarray of shape (5, n_classes)
         With ``start`` of shape (n_classes,), a logistic regression on the similarities.
     start : ndarray
@@ -55,23 +57,28 @@ class Similarities(NamedTuple):
         Of the logits of a pair, the network gives this share, and the regression the rest.
     """
 
-    n_texts: int
+    n_texts: float
     frequencies: dict[str, tuple[np.ndarray, np.ndarray]]
     slope: np.ndarray
     start: np.ndarray
     share: float = 1.0
 
     @classmethod
-    def of_texts(cls, pairs: Sequence[tuple[str, str]], n_classes: int) -> "Similarities":
-        """Count how many of the texts of some pairs have each term; nothing is regressed yet."""
+    def of_texts(
+        cls, pairs: Sequence[tuple[str, str]], n_classes: int, weight: np.ndarray
+    ) -> "Similarities":
+        """Count how many of the texts of weighted pairs have each term; nothing is regressed."""
         texts = [text for pair in pairs for text in pair]
-        frequencies = {}
+        of_text, frequencies = np.repeat(weight, 2), {}
         for kind in _TERMS:
-            buckets, counts = np.unique(_count(kind, texts).indices, return_counts=True)
-            kept = np.stack([buckets, counts])[:, counts > 1].astype(np.int32)
-            frequencies[kind] = kept[0], kept[1]
+            terms = _count(kind, texts)
+            counts = np.bincount(
+                terms.indices, np.repeat(of_text, np.diff(terms.indptr)), minlength=_N_BUCKETS
+            )
+            buckets = np.flatnonzero(counts > 1)
+            frequencies[kind] = buckets.astype(np.int32), counts[buckets].astype(np.float32)
         slope = np.zeros((len(SIMILARITIES), n_classes))
-        return cls(len(texts), frequencies, slope, np.zeros(n_classes))
+        return cls(float(of_text.sum()), frequencies, slope, np.zeros(n_classes))
 
     def offset(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         """Return what is added to a network's logits, float32 of shape (n_pairs, n_classes)."""

@@ -364,6 +364,18 @@ class TestSimilarities:
         ):
             np.testing.assert_equal(left, right)
 
+    def test_a_weight_counts_as_repetition(self, tiny_bert):
+        X, y, more = list(self.X[:40]), self.y[:40], [0, 1, 39]
+        weight = np.where(np.isin(np.arange(40), more), 2, 1)
+        twice = [*X, *(X[i] for i in more)], np.append(y, y[more])
+        one = make_pairs(tiny_bert, **STILL).fit(X, y, sample_weight=weight)
+        other = make_pairs(tiny_bert, **STILL).fit(*twice)
+        for left, right in zip(
+            internals(one).task.similarities, internals(other).task.similarities
+        ):
+            np.testing.assert_equal(left, right)
+        np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-5)
+
 
 @pytest.fixture(scope="module")
 def fit_once(tiny_bert):

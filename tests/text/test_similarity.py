@@ -18,7 +18,7 @@ PAIRS = [
 
 
 def features(pairs):
-    return Similarities.of_texts(PAIRS, 2).features(pairs)
+    return Similarities.of_texts(PAIRS, 2, np.ones(len(PAIRS))).features(pairs)
 
 
 def test_they_are_between_0_and_1_and_do_not_depend_on_the_order():
@@ -50,11 +50,11 @@ def test_texts_without_a_common_term_are_not_alike():
 
 def test_a_rare_term_says_more_than_one_that_all_texts_have():
     pairs = [(f"product name{i}", f"product word{i}") for i in range(20)]
-    known = Similarities.of_texts(pairs, 2)
+    known = Similarities.of_texts(pairs, 2, np.ones(len(pairs)))
     common, rare = known.features([("product x", "product y"), ("zyx x", "zyx y")])[:, 2]
     assert common < 0.1 < rare
 
 
 def test_no_rows():
     assert features([]).shape == (0, 5)
-    assert Similarities.of_texts([], 2).n_texts == 0
+    assert Similarities.of_texts([], 2, np.ones(0)).n_texts == 0
