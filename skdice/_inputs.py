@@ -29,10 +29,34 @@ def check_rows(rows: Any, name: str, what: str) -> list[Any]:
     return items
 
 
-def check_token_lists(X: Any, first_row: int = 0) -> list[list[str]]:
-    """Return sentences as lists of words; ``first_row`` is the number of the first in errors."""
-    sentences = check_rows(X, "X", "lists of words")
-    return [_check_strings(row, "X", i, "words") for i, row in enumerate(sentences, first_row)]
+def check_token_lists(
+    X: Any, first_row: int = 0, name: str = "X", what: str = "words"
+) -> list[list[str]]:
+    """Return sentences as lists of words, or of tags.
+
+    For errors, ``first_row`` is the number of the first sentence.
+    """
+    found = []
+    for i, row in enumerate(check_rows(X, name, f"lists of {what}"), first_row):
+        if isinstance(row, str | bytes):
+            raise ValueError(
+                f"Each row of {name} must be a list of {what}; row {i} is the bare string "
+                f"{short_repr(row)}. Split it first, for instance with str.split(), or call "
+                "predict_entities, which takes raw texts."
+            )
+        tokens = list_items(row)
+        if tokens is None:
+            raise ValueError(
+                f"Each row of {name} must be a list of {what} (str); row {i} is {describe(row)}."
+            )
+        for j, token in enumerate(tokens):
+            if not isinstance(token, str):
+                raise ValueError(
+                    f"{what.capitalize()} must be str; position {j} of row {i} of {name} is "
+                    f"{describe(token)}."
+                )
+        found.append([str(token) for token in tokens])
+    return found
 
 
 def object_array(rows: Sequence[T]) -> ObjectArray[T]:
@@ -128,7 +152,7 @@ def _check_all_str(texts: Sequence[Any], where: Callable[[int], str]) -> None:
 def check_tags(y: Any, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return tags as lists of str, one tag per word."""
     rows = check_y(y, len(sentences), "lists of tags, one per word of X")
-    tags = [_check_strings(row, "y", i, "tags") for i, row in enumerate(rows)]
+    tags = check_token_lists(rows, name="y", what="tags")
     for i, (sentence, row) in enumerate(zip(sentences, tags)):
         if len(sentence) != len(row):
             raise ValueError(
@@ -230,27 +254,6 @@ def check_sample_weight(sample_weight: Any, n_texts: int) -> np.ndarray | None:
     if not weight.any():
         raise ValueError("sample_weight must have a weight above zero; it is zero in all rows.")
     return weight
-
-
-def _check_strings(row: Any, name: str, i: int, what: str) -> list[str]:
-    if isinstance(row, str | bytes):
-        raise ValueError(
-            f"Each row of {name} must be a list of {what}; row {i} is the bare string "
-            f"{short_repr(row)}. Split it first, for instance with str.split(), or call "
-            "predict_entities, which takes raw texts."
-        )
-    tokens = list_items(row)
-    if tokens is None:
-        raise ValueError(
-            f"Each row of {name} must be a list of {what} (str); row {i} is {describe(row)}."
-        )
-    for j, token in enumerate(tokens):
-        if not isinstance(token, str):
-            raise ValueError(
-                f"{what.capitalize()} must be str; position {j} of row {i} of {name} is "
-                f"{describe(token)}."
-            )
-    return [str(token) for token in tokens]
 
 
 def list_items(value: Any) -> list[Any] | None:

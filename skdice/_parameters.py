@@ -71,7 +71,7 @@ def option(doc: str = "", **more: Any) -> Parameter:
 def flag(doc: str = "", words: tuple[str, ...] = ()) -> Parameter:
     """Return a parameter that is True, False or a word."""
     kinds = ["bool", *(f'"{word}"' for word in words)]
-    return Parameter(_in_words(kinds), doc, partial(check_bool, words=words))
+    return Parameter(_in_words(kinds), doc, partial(check_option, options=(True, False, *words)))
 
 
 _KNOWN: dict[Any, dict[str, Parameter]] = {}  # Not functools.cache, which torch.compile refuses.
@@ -217,21 +217,15 @@ def _in_words(names: Sequence[str]) -> str:
 
 def check_option(owner: str, name: str, value: Any, options: Collection[Any]) -> None:
     """Raise a ValueError unless ``value`` is one of ``options``."""
-    # An array of one str is not that str, and 1 is not True.
-    is_one = value is None or isinstance(value, str | numbers.Real)
+    # An array of one str is not that str, and 1 is not True. A grid over an array passes NumPy's
+    # bools.
+    is_bool = isinstance(value, bool | np.bool_)
+    is_one = value is None or is_bool or isinstance(value, str | numbers.Real)
     if not is_one or not any(
-        value == option and isinstance(value, bool) == isinstance(option, bool)
-        for option in options
+        value == option and is_bool == isinstance(option, bool) for option in options
     ):
         allowed = f"one of {{{', '.join(map(repr, options))}}}"
         raise not_allowed(owner, name, allowed, value)
-
-
-def check_bool(owner: str, name: str, value: Any, words: Collection[str] = ()) -> None:
-    """Raise a ValueError unless ``value`` is True, False or a word."""
-    # A grid over an array passes NumPy's bools.
-    if not isinstance(value, np.bool_):
-        check_option(owner, name, value, (True, False, *words))
 
 
 def check_random_state(owner: str, name: str, value: Any) -> None:

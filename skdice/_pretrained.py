@@ -69,14 +69,20 @@ def check_configuration(path: Path, refused: Collection[str] = ()) -> None:
     if not path.exists():
         return
     n_weights = _count_weights(path.with_name("model.safetensors"))
-    for key, value in _entries(read_json(path)):
-        if "layer" in key and isinstance(value, int) and value > n_weights:
-            raise ValueError(
-                f"{str(path)!r} has {key!r}: {value}, and the weights file has {n_weights} weights."
-            )
-        if key in refused:
-            raise ValueError(f"{str(path)!r} has {key!r}, which names code or files to load.")
-        if "attn_implementation" in key:
+    parts: list[Any] = [read_json(path)]
+    for part in parts:  # It grows by what is inside of each.
+        entries = part if isinstance(part, dict) else {}
+        parts += part if isinstance(part, list) else entries.values()
+        for key, value in entries.items():
+            if "layer" in key and isinstance(value, int) and value > n_weights:
+                raise ValueError(
+                    f"{str(path)!r} has {key!r}: {value}, and the weights file has {n_weights} "
+                    f"weights."
+                )
+            if key in refused:
+                raise ValueError(f"{str(path)!r} has {key!r}, which names code or files to load.")
+            if "attn_implementation" not in key:
+                continue
             # A dict has a name for each part of a model.
             for name in value.values() if isinstance(value, dict) else [value]:
                 if not (name is None or isinstance(name, bool) or name in _ATTENTION):
@@ -104,15 +110,6 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError(f"{str(path)!r} is no JSON object; got {content!r:.50}.")
     return content
-
-
-def _entries(content: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the entries of JSON objects, at every depth."""
-    if isinstance(content, dict):
-        yield from content.items()
-        content = list(content.values())
-    for part in content if isinstance(content, list) else ():
-        yield from _entries(part)
 
 
 @functools.lru_cache  # once in a process: it reads 90 MB

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._inputs import Span
-from .._parameters import RandomState, check_bool, check_number, make_rng
+from .._parameters import RandomState, check_number, check_option, make_rng
 from ..text import write_tags
 from ._language import PEOPLE, PRONOUNS, EntityType, make_language
 
@@ -67,7 +67,7 @@ def make_tagging(
     check_number("make_tagging", "n_sentences", n_sentences, low=1, integer=True)
     check_number("make_tagging", "ratio", ratio, low=2, high=10_000, closed="both")
     check_number("make_tagging", "ambiguity", ambiguity, low=0, high=1, closed="both")
-    check_bool("make_tagging", "nested", nested)
+    check_option("make_tagging", "nested", nested, (True, False))
     rng = make_rng(random_state, "make_tagging")
     types = make_language(ambiguity)
     X: list[list[str]] = []

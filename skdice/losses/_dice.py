@@ -28,7 +28,7 @@ class DiceLoss(SetLoss):
     """
 
     def cells(self, p: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        return 2 * p * y, self._power(p) + y
+        return 2 * p * y, (p**2 if self.square_denominator else p) + y
 
 
 @parametrised
@@ -62,9 +62,8 @@ class TverskyLoss(SetLoss):
     beta: Annotated[float, number(low=0)] = 0.5
 
     def cells(self, p: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        tp = p * y
-        fp = self._power(p) * (1 - y)
-        fn = self._power(1 - p) * y
+        power = 2 if self.square_denominator else 1
+        tp, fp, fn = p * y, p**power * (1 - y), (1 - p) ** power * y
         return tp, tp + self.alpha * fp + self.beta * fn
 
 

@@ -79,9 +79,6 @@ class SetLoss(Loss):
         # Not sigmoid, whose gradient p (1 - p) is 0 from p = 1 in float32 on.
         return logsigmoid(m).exp()
 
-    def _power(self, p: Tensor) -> Tensor:
-        return p.square() if self.square_denominator else p
-
     @property
     def additive(self) -> bool:
         return not self.ohem_ratio

@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import indexable_rows
-from .._parameters import check_bool, check_number, check_option, not_allowed
+from .._parameters import check_number, check_option, not_allowed
 from .._pipeline import final_step, silenced, with_parameters
 from ..estimators import TextEstimator
 from ..nn import count_processes
@@ -254,7 +254,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
             raise not_allowed(owner, "estimator", allowed, self.estimator, TypeError)
         check_number(owner, "n_trials", self.n_trials, low=1, integer=True)
         check_number(owner, "timeout", self.timeout, low=0, closed="neither", optional=True)
-        check_bool(owner, "refit", self.refit)
+        check_option(owner, "refit", self.refit, (True, False))
         final = final_step(self.estimator)[1]
         is_tagger = isinstance(final, TextEstimator) and final.internals.task.info.is_tagger
         if isinstance(self.scoring, str) and is_tagger:

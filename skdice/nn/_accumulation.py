@@ -41,7 +41,8 @@ def accumulate_gradient(
     remember = SumsMemory(0) if memory is None or loss.separable else memory
     if len(batches) == ranks.count == 1:
         (batch,) = batches
-        value = loss.value(remember(sums_of(loss, forward(batch), batch)))
+        sums = loss.sums(forward(batch), target_of(loss, batch), batch.get("weight"))
+        value = loss.value(remember(sums))
         (value if isinstance(scale, float) and scale == 1 else value * scale).backward()
         return value.detach()
     if loss.separable:
@@ -67,11 +68,11 @@ def _weighted_mean(
     loss: AnyLoss, batches: Sequence[Batch], forward: Forward, scale: Scale, ranks: Ranks
 ) -> Tensor:
     """One pass: what the mean is divided by is known before, from targets and weights."""
-    weights = [loss.total_weight(_target(loss, batch), batch.get("weight")) for batch in batches]
-    total = ranks.sum(torch.stack(weights).sum())
+    targets = [(target_of(loss, batch), batch.get("weight")) for batch in batches]
+    total = ranks.sum(torch.stack([loss.total_weight(*target) for target in targets]).sum())
     shares = []
-    for batch in batches:
-        numerator = sums_of(loss, forward(batch), batch)[0]
+    for batch, target in zip(batches, targets):
+        numerator = loss.sums(forward(batch), *target)[0]
         share = loss.value(torch.stack([numerator, total.to(numerator)]))
         (share * scale).backward()
         shares.append(share.detach())
@@ -119,16 +120,12 @@ def _of_logits(
 
 
 def _output(loss: AnyLoss, logits: Tensor, batch: Batch) -> Output:
+    of_items = logits, target_of(loss, batch), batch.get("weight")
     if loss.additive:
-        return [(sums_of(loss, logits, batch),)]
-    if isinstance(loss, CombinedLoss):
-        return [*loss.parts(logits, loss.target(batch), batch.get("weight"))]
-    return [(logits, batch["target"], batch.get("weight"))]
+        return [(loss.sums(*of_items),)]
+    return [*loss.parts(*of_items)] if isinstance(loss, CombinedLoss) else [of_items]
 
 
-def sums_of(loss: AnyLoss, logits: Tensor, batch: Batch) -> Tensor:
-    return loss.sums(logits, _target(loss, batch), batch.get("weight"))
-
-
-def _target(loss: AnyLoss, batch: Batch) -> Any:
+def target_of(loss: AnyLoss, batch: Batch) -> Any:
+    """Return what a loss takes as the target of a batch."""
     return loss.target(batch) if isinstance(loss, CombinedLoss) else batch["target"]

@@ -35,7 +35,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ..losses import Loss, SumsMemory
-from ._accumulation import accumulate_gradient, sums_of
+from ._accumulation import accumulate_gradient, target_of
 from ._batching import Batch, Batcher, StepSampler, to_device
 from ._graphs import StepGraphs, pad_prepared
 from ._runtime import ALONE, autocast, set_generator_states
@@ -205,7 +205,7 @@ class TextNet(NeuralNet):
                 own_attention(self.module_),
             ):
                 self.notify("on_train_begin", X=X, y=y)
-                n_done = len(self.rows_of_run)
+                n_done = len(self.history) - self.n_rows_before_
                 # A fit that is ended before its first step makes that one.
                 n_left = 0 if self.is_stopped_ and n_done else self.max_epochs - n_done
                 try:
@@ -222,7 +222,7 @@ class TextNet(NeuralNet):
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         """Set up what the steps of a run need and nobody after it."""
         self.is_stopped_ = False
-        self.n_rows_before_ = len(self.history)
+        self.n_rows_before_ = len(self.history)  # Those that are added are of this run.
         self.sampler_: Any = X
         self.shift_ = None if X.shift is None else torch.from_numpy(X.shift).to(self.device)
         self.initialize_optimizer()  # Of the parameters as they are now.
@@ -248,12 +248,6 @@ class TextNet(NeuralNet):
         self.optimizer_ = self.scaler_ = self.guard_ = self.memory_ = None
         self.sampler_ = self.shift_ = self.graphs_ = self.share_ = None
 
-    @property
-    def rows_of_run(self) -> list[dict[str, Any]]:
-        """The rows of the history of this run: it has come as far as they say."""
-        rows: list[dict[str, Any]] = self.history[self.n_rows_before_ :]
-        return rows
-
     def notify(self, method_name: str, **cb_kwargs: Any) -> None:
         """Tell all callbacks; one that raises KeyboardInterrupt, as skorch's do, ends the fit."""
         getattr(self, method_name)(self, **cb_kwargs)
@@ -278,7 +272,8 @@ class TextNet(NeuralNet):
         callbacks = [callback for _, callback in named_callbacks(self.callbacks)]
         reads_losses = not all(isinstance(callback, FitProgress) for callback in callbacks)
         groups = self.optimizer_.param_groups
-        n_done = sum(row.get(f"{prefix}_batch_count", 0) for row in self.rows_of_run)
+        rows_of_run = history[self.n_rows_before_ :]
+        n_done = sum(row.get(f"{prefix}_batch_count", 0) for row in rows_of_run)
         self._set_rates(n_done)
         history.record("lr", groups[0]["lr"])
         history.record("n_texts", iterator.n_texts)
@@ -312,7 +307,7 @@ class TextNet(NeuralNet):
             self.guard_.watch(loss, norm, where)
             self.optimizer_.step()
             return {"loss": loss, "y_pred": None}
-        step = [self.send(part) for part in batch]
+        step = [to_device(self.module_.prepare(part), self.device) for part in batch]
         # A graph finds the gradients of the step before in their place.
         self.optimizer_.zero_grad(set_to_none=self.graphs_ is None)
         scale = self.scaler_.get_scale()
@@ -337,7 +332,8 @@ class TextNet(NeuralNet):
         parameters = [p for p in self.module_.parameters() if p.requires_grad]
         if gradients := [p.grad for p in parameters if p.grad is not None]:
             torch._foreach_zero_(gradients)
-        sums = sums_of(self.criterion_, self._logits_of_loss(batch), batch)
+        logits, target = self._logits_of_loss(batch), target_of(self.criterion_, batch)
+        sums = self.criterion_.sums(logits, target, batch.get("weight"))
         if not self.criterion_.separable:
             # A graph has no counter of steps: the share is a number on the GPU.
             sums = self.memory_(sums, self.share_ if in_graph else None)
@@ -402,7 +398,7 @@ class TextNet(NeuralNet):
         with bar, torch.inference_mode(), precision, attention:
             for part, batch in batcher.by_length(windows):
                 if network is None:
-                    batch = self.send(batch)
+                    batch = to_device(self.module_.prepare(batch), self.device)
                     logits[batch["item"]] = self.module_(**batch)
                 else:
                     logits[batch["item"]] = torch.from_numpy(network(batch))
@@ -410,10 +406,6 @@ class TextNet(NeuralNet):
         logits = logits.cpu()
         self.ranks_.add_up([logits])
         return logits.numpy()
-
-    def send(self, batch: Batch) -> Batch:
-        """Return a batch on the device, prepared for the module."""
-        return to_device(self.module_.prepare(batch), self.device)
 
 
 @dataclass(eq=False, repr=False)

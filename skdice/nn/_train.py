@@ -283,7 +283,7 @@ class FitProgress(Callback):
         self.bar_ = tqdm(
             total=len(X) * net.max_epochs,
             # Epochs that an earlier process trained count as done.
-            initial=len(X) * len(net.rows_of_run),
+            initial=len(X) * (len(net.history) - net.n_rows_before_),
             desc=self.description,
             unit="step",
             disable=not sys.stderr.isatty(),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._parameters import check_bool, check_number
+from .._parameters import check_number, check_option
 from ..metrics import count_by_label, divide
 
 # Of a sum of weights, relative.
@@ -38,7 +38,7 @@ class Goal:
 
     def check(self) -> None:
         """Raise a ValueError unless the parts go together."""
-        check_bool("tune_decision", "per_label", self.per_label)
+        check_option("tune_decision", "per_label", self.per_label, (True, False))
         for name in ("min_precision", "min_recall"):
             value = getattr(self, name)
             check_number("tune_decision", name, value, low=0, high=1, closed="both", optional=True)

@@ -205,16 +205,18 @@ class Tagging(WordTask, TeachableTask):
         weight = np.repeat(dataset.text_weight, np.diff(dataset.item_offsets))
         counts = np.bincount(target, weight, minlength=len(self.classes))
         group = None if background is None else positives_first(dataset, target != background)
-        return TrainingSet(dataset, self.class_names, counts, background, binary=False, group=group)
+        classes = self.classes.tolist()
+        return TrainingSet(dataset, classes, counts, background, binary=False, group=group)
 
     @property
     def class_names(self) -> list[str]:
-        return list(self.classes.tolist())
+        names: list[str] = self.classes.tolist()
+        return names
 
     @property
     def background(self) -> int | None:
         """The index of "O" among chunk tags."""
-        tags = self.class_names
+        tags = self.classes.tolist()
         return None if self.scheme is None or "O" not in tags else tags.index("O")
 
     @property
@@ -222,11 +224,11 @@ class Tagging(WordTask, TeachableTask):
         transitions = None
         if self.crf:
             assert self.scheme is not None
-            transitions = allowed_transitions(self.class_names, self.scheme)
+            transitions = allowed_transitions(self.classes.tolist(), self.scheme)
         return HeadSpec(
             suffix="ForTokenClassification",
             n_outputs=len(self.classes),
-            classes=self.class_names,
+            classes=self.classes.tolist(),
             transitions=transitions,
             module={"n_token_types": 1 + len(SHAPES)} if self.word_shapes else {},
         )
@@ -238,7 +240,7 @@ class Tagging(WordTask, TeachableTask):
         """What makes tags and entities of logits."""
         transitions = None
         if self.scheme is not None and self.decode != "argmax":
-            transitions = allowed_transitions(self.class_names, self.scheme)
+            transitions = allowed_transitions(self.classes.tolist(), self.scheme)
         lowest = by_label(self.threshold, self.entity_labels) if self.threshold else {}
         return TagDecoder(self.classes, transitions, self.background, self.bias, lowest)
 
@@ -247,9 +249,9 @@ class Tagging(WordTask, TeachableTask):
         if self.scheme is None:
             raise ValueError(
                 f"Entities need chunk tags ('O', 'B-x', 'I-x', ...); the tags of this tagger are "
-                f"{list_some(self.class_names)}."
+                f"{list_some(self.classes.tolist())}."
             )
-        return sorted({tag[2:] for tag in self.class_names if tag != "O"})
+        return sorted({tag[2:] for tag in self.classes.tolist() if tag != "O"})
 
     @property
     def metric_name(self) -> str:
@@ -291,7 +293,7 @@ class Tagging(WordTask, TeachableTask):
         if self.background is None:
             raise TypeError(
                 f"The decision of a tagger is the bias of 'O' among chunk tags; the tags of this "
-                f"one are {list_some(self.class_names)}."
+                f"one are {list_some(self.classes.tolist())}."
             )
         logits = np.concatenate([np.empty((0, len(self.classes)), np.float32), *scores])
         offsets = np.cumsum([0, *map(len, rows.X)])
@@ -329,13 +331,13 @@ class Tagging(WordTask, TeachableTask):
         dataset, decoder = self.encode(rows, reader), self.decoder
         found = logits(dataset)
         p = decoder.probabilities(found, dataset.item_offsets)
-        return self.taught(self.class_names, decoder.tags(found, dataset.item_offsets), p)
+        return self.taught(self.classes.tolist(), decoder.tags(found, dataset.item_offsets), p)
 
     def taught(
         self, classes: list[str], predicted: list[list[str]], p: Sequence[np.ndarray]
     ) -> list[tuple[list[list[str]], np.ndarray]]:
         # A sentence without words says nothing, and no tag is learned that a fold does not have.
-        is_used = [bool(tags) and set(tags) <= set(self.class_names) for tags in predicted]
+        is_used = [bool(tags) and set(tags) <= set(self.classes.tolist()) for tags in predicted]
         sure = [row.max(axis=1).min() if used else 0.0 for row, used in zip(p, is_used)]
         return [(predicted, np.array(sure))]
 

@@ -90,13 +90,13 @@ def encode_words(
     n_items = np.bincount(owner, minlength=len(start))
     scored = n_items > 0
     start, stop = start[scored], stop[scored]
-    windows = Ragged.cut(pieces.values, start, stop)
+    in_windows, offsets = ranges(start, stop), offsets_from_lengths(stop - start)
+    windows = Ragged(pieces.values[in_windows], offsets)
     input_ids, token_type_ids = frame.put_around(windows)
     if with_shapes:
         is_told = np.array([has_capital(sentence) for sentence in sentences], dtype=np.int32)
         of_words = word_shapes(words) * np.repeat(is_told, np.diff(word_offsets))
-        of_pieces = np.repeat(of_words, pieces.lengths)
-        shapes = Ragged.cut(of_pieces, start, stop)
+        shapes = Ragged(np.repeat(of_words, pieces.lengths)[in_windows], offsets)
         zeros = tuple((0,) * len(group) for group in frame.special)
         token_type_ids = replace(frame, special=zeros).put_around(shapes)[0]
     return EncodedDataset(
@@ -117,7 +117,7 @@ def encode_rows(
     """
     n_rows, tokenizer = len(rows), reader.tokenizer
     frame = tokenizer.pair_frame if n_texts == 2 else tokenizer.frame
-    pieces = tokenizer.encode_texts([text for row in rows for text in row])
+    pieces = tokenizer.encode([text for row in rows for text in row], as_words=False)
     texts = [pieces.take(np.arange(i, len(pieces), n_texts)) for i in range(n_texts)]
     lengths = [text.lengths for text in texts]
     kept = truncated_lengths(lengths, reader.max_length - frame.n_special, truncation)
@@ -196,8 +196,9 @@ def central_window(
     :func:`cut_windows` are counted through all texts.
     """
     last = 2 * stop - 1
-    _, high = span_bounds(text, start, stop)
-    return np.searchsorted(np.minimum(last, high), 2 * position)
+    halfway = start[1:] + stop[:-1] - 1  # Between a window and the next one, which it overlaps.
+    last[:-1] = np.where(text[1:] == text[:-1], halfway, last[:-1])
+    return np.searchsorted(last, 2 * position)
 
 
 def span_bounds(

@@ -58,7 +58,7 @@ def encode_queries(
     text_offsets = pieces.offsets[word_offsets]
     n_pieces = np.diff(text_offsets)
 
-    asked = tokenizer.encode_texts(queries)
+    asked = tokenizer.encode(queries, as_words=False)
     n_special = tokenizer.pair_frame.n_special
     room, shared = room_beside(
         asked.lengths, n_special, max_length, stride, np.inf, lambda i: f"The query {queries[i]!r}"
@@ -68,7 +68,8 @@ def encode_queries(
     row, start, stop = cut_windows(n_pieces[row_sentence], room[row_query], shared[row_query])
     sentence, query = row_sentence[row], row_query[row]
     flat_start, flat_stop = text_offsets[sentence] + start, text_offsets[sentence] + stop
-    windows = Ragged.cut(pieces.values, flat_start, flat_stop)
+    in_windows = ranges(flat_start, flat_stop)
+    windows = Ragged(pieces.values[in_windows], offsets_from_lengths(flat_stop - flat_start))
     input_ids, token_type_ids, before = tokenizer.put_beside(asked.take(query), windows)
 
     first_word, last_word = np.searchsorted(first, flat_start), np.searchsorted(first, flat_stop)

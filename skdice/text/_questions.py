@@ -63,7 +63,7 @@ def encode_questions(
     which names the row.
     """
     tokenizer, max_length = reader.tokenizer, reader.max_length
-    asked = tokenizer.encode_texts(questions)
+    asked = tokenizer.encode(questions, as_words=False)
     which, distinct = pd.factorize(np.array(contexts, dtype=object))
     pieces, start, end = tokenizer.encode_with_offsets(distinct.tolist())
     is_filled = start < end

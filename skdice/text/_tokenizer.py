@@ -37,17 +37,14 @@ class Ragged:
     def lengths(self) -> np.ndarray:
         return np.diff(self.offsets)
 
-    @classmethod
-    def cut(cls, values: np.ndarray, start: np.ndarray, stop: np.ndarray) -> "Ragged":
-        """Return the rows ``values[start[0]:stop[0]], values[start[1]:stop[1]], ...``."""
-        return cls(values[ranges(start, stop)], offsets_from_lengths(stop - start))
-
     def take(self, rows: np.ndarray) -> "Ragged":
-        return Ragged.cut(self.values, self.offsets[rows], self.offsets[rows + 1])
+        start, stop = self.offsets[rows], self.offsets[rows + 1]
+        return Ragged(self.values[ranges(start, stop)], offsets_from_lengths(stop - start))
 
     def heads(self, lengths: np.ndarray) -> "Ragged":
         """Return the first values of each row, as many as ``lengths`` says."""
-        return Ragged.cut(self.values, self.offsets[:-1], self.offsets[:-1] + lengths)
+        first = self.offsets[:-1]
+        return Ragged(self.values[ranges(first, first + lengths)], offsets_from_lengths(lengths))
 
 
 def ranges(start: np.ndarray, stop: np.ndarray) -> np.ndarray:
@@ -135,15 +132,11 @@ class WordTokenizer:
         lower = self.encode([word.lower() for word in words])
         return not np.array_equal(self.encode(words).values, lower.values)
 
-    def encode(self, words: Sequence[str]) -> Ragged:
-        """Return the piece ids of each word, at least one each."""
-        return self.encode_texts([self.word_prefix + word for word in words], [self._unknown_id])
-
-    def encode_texts(self, texts: Sequence[str], of_empty: Sequence[int] = ()) -> Ragged:
-        """Return the piece ids of each text, those ``of_empty`` for one without pieces."""
-        order, distinct = pd.factorize(np.array(texts, dtype=object))
-        ids = [encoding.ids or of_empty for encoding in self._encode_all(distinct.tolist())]
-        return self._pieces(ids).take(order)
+    def encode(self, texts: Sequence[str], *, as_words: bool = True) -> Ragged:
+        """Return the piece ids of each word, at least one each, or of each text."""
+        prefix, of_empty = (self.word_prefix, [self._unknown_id]) if as_words else ("", [])
+        order, distinct = pd.factorize(np.array([prefix + text for text in texts], dtype=object))
+        return self._encode_all(distinct.tolist(), of_empty)[0].take(order)
 
     def encode_with_offsets(self, texts: Sequence[str]) -> tuple[Ragged, np.ndarray, np.ndarray]:
         """Return the piece ids of each text, and the first character of each piece and its end.
@@ -152,8 +145,7 @@ class WordTokenizer:
         end[j]]`` neither starts nor ends with it; it is empty, or ``start[i] >= end[j]``, if there
         is nothing but white space between. Combining marks belong to the letter before them.
         """
-        encodings = self._encode_all(texts)
-        pieces = self._pieces([encoding.ids for encoding in encodings])
+        pieces, encodings = self._encode_all(texts)
         # Unigram models put it before a text too, where it gets the place of the first letter.
         blank = self._backend.token_to_id("▁")
         start = np.empty(len(pieces.values), dtype=np.int32)
@@ -179,17 +171,19 @@ class WordTokenizer:
         n_before += asked.lengths + len(frame.special[1])
         return *frame.put_around(asked, windows), n_before
 
-    def _encode_all(self, texts: Sequence[str]) -> "list[Encoding]":
+    def _encode_all(
+        self, texts: Sequence[str], of_empty: Sequence[int] = ()
+    ) -> "tuple[Ragged, list[Encoding]]":
+        """Return the piece ids of each text, ``of_empty`` if it has none, and what tells more."""
         # Lone surrogates have no UTF-8.
         whole = [t if t.isascii() else _SURROGATE.sub("\ufffd", t) for t in texts]
-        return self._backend.encode_batch(whole, add_special_tokens=False)
-
-    def _pieces(self, rows: list[Sequence[int]]) -> Ragged:
+        encodings = self._backend.encode_batch(whole, add_special_tokens=False)
+        rows = [encoding.ids or of_empty for encoding in encodings]
         offsets = offsets_from_lengths([len(row) for row in rows])
         ids = np.fromiter((piece for row in rows for piece in row), np.int32, count=offsets[-1])
         # Unigram models have the special tokens among their pieces.
         ids[np.isin(ids, self.tokenizer.all_special_ids)] = self._unknown_id
-        return Ragged(ids, offsets)
+        return Ragged(ids, offsets), encodings
 
     def _find_frame(self, probe: "Encoding") -> Frame:
         """Find the special tokens around and between the texts of an encoded probe."""

@@ -57,7 +57,7 @@ def check_encoding(encoded, sentences, queries, tokenizer, max_length, stride):
         for q, query in enumerate(queries):
             if not sentence:
                 continue
-            asked = tokenizer.encode_texts([query]).values.tolist()
+            asked = tokenizer.encode([query], as_words=False).values.tolist()
             room = max_length - frame.n_special - len(asked)
             shared = room // 4 if stride is None else stride
             _, starts, stops = cut_windows(np.array([len(values)]), room, shared)

@@ -90,13 +90,13 @@ def test_items_are_the_no_answer_position_and_the_pieces(tokenizer, max_length):
     encoded = encode_questions(["who"] * len(contexts), contexts, TextReader(tokenizer, max_length))
     dataset = encoded.dataset
     for window, here in enumerate(windows_of(encoded)):
-        pieces = tokenizer.encode_texts([contexts[dataset.text[window]]])[0]
+        pieces = tokenizer.encode([contexts[dataset.text[window]]], as_words=False)[0]
         first, last = encoded.window_start[window], encoded.window_stop[window]
         ids = dataset.input_ids[window][dataset.items[window]]
         assert ids[0] == tokenizer.tokenizer.cls_token_id
         assert ids[1:].tolist() == pieces[first:last].tolist()
         assert encoded.piece[here].tolist() == [-1, *range(first, last)]
-        question = tokenizer.encode_texts(["who"])[0].tolist()
+        question = tokenizer.encode(["who"], as_words=False)[0].tolist()
         rest = np.delete(dataset.input_ids[window], dataset.items[window][1:]).tolist()
         assert [i for i in rest if i in question] == question, "the question is there as a whole"
     assert dataset.item_offsets[-1] == len(encoded.piece) == dataset.items.offsets[-1]
