@@ -14,12 +14,13 @@ from .runs import BIASES, Run, f1_at
 LEVEL = 0.95
 CELL = ["encoder", "corpus", "regime", "draw"]
 LOSSES = ("dice", "ce")
+SIZES = {"up to 200": (0, 200), "201 to 400": (201, 400), "more": (401, np.inf)}
 
 
 def runs_of(done: pd.DataFrame, *parts: str) -> pd.DataFrame:
     """Return the finished runs of some parts."""
     runs = dict.fromkeys(run for part in parts for run in PARTS[part]())
-    declared = pd.DataFrame(runs, columns=list(Run._fields))
+    declared = pd.DataFrame(list(runs), columns=list(Run._fields))
     return declared.merge(done, on=list(Run._fields))
 
 
@@ -97,10 +98,10 @@ def by_entities(done: pd.DataFrame) -> pd.DataFrame:
         loss = rule.partition(",")[0]
         before = zero.loc[[(*key, loss) for key in cells[CELL].itertuples(index=False)]]
         gain = cells["f1"].to_numpy() - before.to_numpy()
-        size = pd.cut(cells["n_entities"], [0, 200, 400, np.inf]).to_numpy()
         line = {"bias": rule}
-        for part, name in zip(size.categories, ("up to 200", "200 to 400", "more")):
-            line[name] = f"{interval(pd.Series(gain[size == part]))} ({(size == part).sum()})"
+        for name, (low, high) in SIZES.items():
+            part = pd.Series(gain[cells["n_entities"].between(low, high).to_numpy()])
+            line[name] = f"{interval(part)} ({len(part)})"
         lines.append(line)
     return pd.DataFrame(lines)
 
@@ -196,4 +197,5 @@ def report(done: pd.DataFrame) -> str:
             # A sign before a number is kept.
             markdown = table.to_markdown(index=False, disable_numparse=True)
             texts.append(f"### {title}\n\n{markdown}")
-    return "\n\n".join([*texts, f"{len(done)} runs."])
+    hours = done[done["device"] == "cpu"].filter(like="seconds").sum().sum() / 3600
+    return "\n\n".join([*texts, f"{len(done)} runs in {hours:.1f} hours of a core."])

@@ -114,7 +114,7 @@ def read(file: Path) -> pd.DataFrame:
     """Read finished runs."""
     if file.exists():
         return pd.read_csv(file, dtype={"regime": str})
-    return pd.DataFrame(columns=[*Run._fields, "seconds"])
+    return pd.DataFrame(columns=[*Run._fields, "device", "seconds"])
 
 
 def execute(
