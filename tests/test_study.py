@@ -68,8 +68,9 @@ def test_rows_are_written_as_they_come_and_not_made_again(places, rows, tmp_path
     assert len(read(file)) == 2
 
 
-def test_the_report_compares_the_rules(rows, monkeypatch):
-    done = pd.DataFrame(rows[0])
+def test_the_report_compares_the_rules(rows, monkeypatch, tmp_path):
+    pd.DataFrame(rows[0]).to_csv(tmp_path / "scores.csv", index=False)
+    done = read(tmp_path / "scores.csv")
     monkeypatch.setitem(PARTS, "decide", lambda: [DICE, CE])
     found = rules(done, "decide").set_index("rule")
     assert found.loc["dice, 2 short folds", "steps"] == 2

@@ -1,6 +1,5 @@
 """The tables of the study, made from its finished runs."""
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from .runs import BIASES, Run, f1_at
 LEVEL = 0.95
 CELL = ["encoder", "corpus", "regime", "draw"]
 LOSSES = ("dice", "ce")
+SCORED = ["f1", "precision", "recall"]
 SIZES = {"up to 200": (0, 200), "201 to 400": (201, 400), "more": (401, np.inf)}
 
 
@@ -39,7 +39,7 @@ def rules_of(dice: Any, ce: Any) -> Iterator[tuple[str, float, float]]:
     yield "dice", dice.f1, steps["dice"]
     yield "dice at +.5", at[BIASES == 0.5].item(), steps["dice"]
     yield "dice at +1", at[BIASES == 1].item(), steps["dice"]
-    half = float(np.interp(json.loads(dice.bias_2_short) / 2, BIASES, at))
+    half = float(np.interp(float(dice.bias_2_short) / 2, BIASES, at))
     yield "dice, half of the bias of 2 short folds", half, steps["dice"] + dice.n_steps_2_short
     for kind in ("2_short", "2", "3"):
         steps[kind] = dice[f"n_steps_{kind}"]
@@ -84,6 +84,7 @@ def decision(done: pd.DataFrame) -> pd.DataFrame:
     cells = found.groupby("corpus")["rule"].value_counts().groupby("corpus").max()
     shown = table.map("{:.1f}".format).rename(columns=lambda name: f"{name} ({cells[name]})")
     shown["mean"] = table.mean(axis=1).map("{:.2f}".format)
+    shown["less ce"] = (table - table.loc["ce"]).apply(interval, axis=1)
     shown["to the better"] = (table - better).min(axis=1).map("{:+.1f}".format)
     shown["steps"] = found.groupby("rule", sort=False)["steps"].mean().map("{:.2f}".format)
     return shown.reset_index()
@@ -148,21 +149,18 @@ def confirmed(done: pd.DataFrame) -> pd.DataFrame:
 
 
 def whole(done: pd.DataFrame) -> pd.DataFrame:
-    """Return all losses on whole corpora, means over seeds."""
+    """Return F1, precision and recall of all losses on whole corpora, means over seeds."""
     runs = runs_of(done, "defaults", "whole", "length", "larger")
-    runs = runs[runs["regime"] == "all"]
-    keys = ["encoder", "corpus", "contender", "took_epochs"]
-    table = runs.groupby(keys, sort=False).agg(
-        seeds=("draw", "size"),
-        F1=("f1", "mean"),
-        precision=("precision", "mean"),
-        recall=("recall", "mean"),
-        seconds=("seconds", "mean"),
-        MiB=("peak_mib", "max"),
+    runs = runs[runs["regime"] == "all"].drop(columns="epochs")
+    runs = runs.rename(columns={"took_epochs": "epochs"})
+    groups = runs.groupby(["encoder", "corpus", "epochs"], sort=False)
+    table = groups.agg(
+        seeds=("draw", "nunique"), seconds=("seconds", "mean"), MiB=("peak_mib", "max")
     )
-    for name, digits in {"F1": 1, "precision": 1, "recall": 1, "seconds": 0, "MiB": 0}.items():
-        table[name] = table[name].map(f"{{:.{digits}f}}".format)
-    return table.reset_index().rename(columns={"took_epochs": "epochs"})
+    table["seconds"] = table["seconds"].map("{:.0f}".format)
+    means = runs.groupby(["encoder", "corpus", "epochs", "contender"], sort=False)[SCORED].mean()
+    texts = means.apply(lambda row: "{:.1f} ({:.1f}, {:.1f})".format(*row), axis=1)
+    return texts.unstack("contender").fillna("").join(table).reset_index()
 
 
 def imbalance(done: pd.DataFrame) -> pd.DataFrame:
