@@ -1,6 +1,6 @@
 """The corpora of the study, and what is drawn from them: training rows, dev rows, test rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from skdice.metrics import get_entities
 WHOLE, RATIO = "all", "ratio-"
 N_RARE = 5000  # training sentences from which entities are removed
 N_DEV = 500
-N_UNLABELED = 2000
+N_OTHERS = 2000
 N_TEST = {"entities": 1000, "pairs": 2000, "texts": 2000}
 # From these draws on, test rows are others: the third and the fourth edition have their own.
 FIRST_DRAW_OF_THIRD, FIRST_DRAW = 600, 700
@@ -36,12 +36,12 @@ class Part(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Rows to train on, to tune on and to test on, and further ones, whose labels are not used."""
+    """Rows to train on, to tune on and to test on, and training rows that were not drawn."""
 
     train: Part
     dev: Part
     test: Part
-    unlabeled: Sequence[Any] = ()
+    others: Part = Part([], [])
 
 
 class Corpus(NamedTuple):
@@ -104,11 +104,11 @@ def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
     order = rng.permutation(len(pools.train.y))
     dev = rng.permutation(len(pools.dev.y))
     test = fixed.permutation(len(pools.test.y))[:n_test]
-    others = pools.train.take(np.sort(order[n_rows:][:N_UNLABELED]))
+    others = pools.train.take(np.sort(order[n_rows:][:N_OTHERS]))
     # A corpus without dev rows is scored on the training rows that are not drawn.
     tuned = pools.dev.take(np.sort(dev[:N_DEV])) if len(dev) else others
     return Parts(
-        pools.train.take(np.sort(order[:n_rows])), tuned, pools.test.take(np.sort(test)), others.X
+        pools.train.take(np.sort(order[:n_rows])), tuned, pools.test.take(np.sort(test)), others
     )
 
 

@@ -14,6 +14,8 @@ LEVEL = 0.95
 CELL = ["encoder", "corpus", "regime", "draw"]
 LOSSES = ("dice", "ce")
 SCORED = ["f1", "precision", "recall"]
+# Scored on training rows that were not drawn as well, as its dev rows are of other users and times.
+SAME = {"BTC": {"BTC, same users": "_same"}}
 SIZES = {"up to 200": (0, 200), "201 to 400": (201, 400), "more": (401, np.inf)}
 
 
@@ -33,10 +35,13 @@ def interval(values: pd.Series) -> str:
     return text
 
 
-def rules_of(dice: Any, ce: Any) -> Iterator[tuple[str, float, float]]:
-    """Yield each rule with its F1 and its steps, from the two runs of a cell."""
-    at, steps = f1_at(dice.counts), {"dice": dice.n_steps, "ce": ce.n_steps}
-    yield "dice", dice.f1, steps["dice"]
+def rules_of(dice: Any, ce: Any, where: str) -> Iterator[tuple[str, float, float]]:
+    """Yield each rule with its F1 and its steps, from the two runs of a cell.
+
+    ``where`` is "" for the scored rows, "_same" for training rows that were not drawn.
+    """
+    at, steps = f1_at(dice[f"counts{where}"]), {"dice": dice.n_steps, "ce": ce.n_steps}
+    yield "dice", at[BIASES == 0].item(), steps["dice"]
     yield "dice at +.5", at[BIASES == 0.5].item(), steps["dice"]
     yield "dice at +1", at[BIASES == 1].item(), steps["dice"]
     half = float(np.interp(float(dice.bias_2_short) / 2, BIASES, at))
@@ -44,16 +49,17 @@ def rules_of(dice: Any, ce: Any) -> Iterator[tuple[str, float, float]]:
     for kind in ("2_short", "2", "3"):
         steps[kind] = dice[f"n_steps_{kind}"]
         name = f"dice, {kind[0]} {kind[2:]} folds".replace("  ", " ")
-        yield name, dice[f"f1_bias_{kind}"], steps["dice"] + steps[kind]
-    yield "dice, 3 folds, a bias for each label", dice.f1_biases_3, steps["dice"] + steps["3"]
-    yield "ce", ce.f1, steps["ce"]
-    yield "ce, 2 folds", ce.f1_bias_2, steps["ce"] + ce.n_steps_2
+        yield name, dice[f"f1_bias_{kind}{where}"], steps["dice"] + steps[kind]
+    name = "dice, 3 folds, a bias for each label"
+    yield name, dice[f"f1_biases_3{where}"], steps["dice"] + steps["3"]
+    yield "ce", f1_at(ce[f"counts{where}"])[BIASES == 0].item(), steps["ce"]
+    yield "ce, 2 folds", ce[f"f1_bias_2{where}"], steps["ce"] + ce.n_steps_2
     for kind in ("2_short", "2"):
         best = dice if f1_at(dice[f"counts_{kind}"]).max() > f1_at(ce.counts_2).max() else ce
         loss, found = ("dice", kind) if best is dice else ("ce", "2")
         took = steps[loss] + steps[kind] + ce.n_steps_2
         name = f"loss and bias, 2 {kind[2:]} folds".replace("  ", " ")
-        yield name, best[f"f1_bias_{found}"], took
+        yield name, best[f"f1_bias_{found}{where}"], took
 
 
 def rules(done: pd.DataFrame, *parts: str) -> pd.DataFrame:
@@ -63,10 +69,12 @@ def rules(done: pd.DataFrame, *parts: str) -> pd.DataFrame:
         found = runs.set_index("contender")
         if len(found) == len(LOSSES):
             dice, ce = (found.loc[f"{loss}, folds"] for loss in LOSSES)
-            for rule, f1, steps in rules_of(dice, ce):
-                line = {"rule": rule, "f1": f1, "steps": steps / ce.n_steps}
-                line |= {"n_entities": dice.n_entities}
-                lines.append(dict(zip(CELL, cell)) | line)
+            kinds = {dice.corpus: ""} | SAME.get(dice.corpus, {})
+            for corpus, where in kinds.items():
+                for rule, f1, steps in rules_of(dice, ce, where):
+                    line = {"rule": rule, "f1": f1, "steps": steps / ce.n_steps}
+                    line |= {"n_entities": dice.n_entities, "corpus": corpus}
+                    lines.append(dict(zip(CELL, cell)) | line)
     return pd.DataFrame(lines, columns=[*CELL, "rule", "f1", "steps", "n_entities"])
 
 

@@ -21,7 +21,7 @@ from skdice.losses import DiceLoss
 from skdice.metrics import get_entities
 from skdice.tasks import Goal
 
-from .corpora import CORPORA, FIRST_DRAW, Corpus, Part, draw
+from .corpora import CORPORA, FIRST_DRAW, N_DEV, Corpus, Part, draw
 
 SCORES = Path(__file__).with_name("scores.csv")
 PRECISION, BATCH_SIZE = "bf16", 16
@@ -133,9 +133,9 @@ def execute(
         ``took_epochs``, ``crf``, ``word_shapes``, ``bias`` and ``n_steps``. ``f1``, ``precision``
         and ``recall`` are in percent, on dev rows with draws that choose, else on test rows.
         ``counts`` has the number of entities in the scored rows, and of each of ``BIASES`` how many
-        are right and found. Each kind of folds adds these counts of the training rows
-        (``counts_2``), its steps and seconds, the bias that is tuned, one for each label, and the
-        F1 with both on the scored rows.
+        are right and found; ``counts_same`` are those of 500 training rows that were not drawn.
+        Each kind of folds adds the counts of the training rows (``counts_2``), its steps and
+        seconds, the bias that is tuned, one for each label, and the F1 with both on these rows.
     """
     torch.set_num_threads(1)
     parts, contender = draw(run.corpus, run.regime, run.draw, data), CONTENDERS[run.contender]
@@ -155,14 +155,14 @@ def execute(
         # Fits that find nothing are results.
         warnings.simplefilter("ignore", UserWarning)
         if contender.n_unlabeled:
-            more["unlabeled"] = parts.unlabeled[: contender.n_unlabeled]
+            more["unlabeled"] = parts.others.X[: contender.n_unlabeled]
         if contender.teacher:
             teacher = DiceTokenTagger(encoder_path(contender.teacher, encoders), **how)
             more["teacher"] = teacher.fit(*parts.train)
         started = clock()
         tagger.fit(*parts.train, **more)
         fitted = clock()
-        scores = _internals(tagger).decision_scores(scored.X)
+        scores = {"": _internals(tagger).decision_scores(scored.X)}
         predicted = clock()
         row = _described(run, tagger, parts.train, scored) | {
             "device": device if device == "cpu" else torch.cuda.get_device_name(),
@@ -171,22 +171,30 @@ def execute(
             "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             "device_mib": 0 if device == "cpu" else torch.cuda.max_memory_allocated() // 2**20,
         }
-        row |= _f1_of_decision(scored, scores, tagger, tagger.background_bias_)
-        row["counts"] = _counts(scored, scores, tagger)
-        arrays = {"scored": np.concatenate(scores)}
+        row |= _f1_of_decision(scored, scores[""], tagger, tagger.background_bias_)
+        rows = {"": scored}
+        if n_others := len(parts.others.y):
+            spread = np.linspace(0, n_others - 1, min(n_others, N_DEV)).astype(int)
+            rows["_same"] = parts.others.take(spread)
+            scores["_same"] = _internals(tagger).decision_scores(rows["_same"].X)
+        for where, part in rows.items():
+            row[f"counts{where}"] = _counts(part, scores[where], tagger)
         for kind in contender.folds:
-            out_of_fold, of_kind = _fold_scores(kind, tagger, parts.train, clock)
-            row |= of_kind
-            arrays[kind.replace(" ", "_")] = np.concatenate(out_of_fold)
-            name = kind.replace(" ", "_")
-            row[f"counts_{name}"] = _counts(parts.train, out_of_fold, tagger)
+            name = "_" + kind.replace(" ", "_")
+            scores[name], of_kind = _fold_scores(kind, tagger, parts.train, clock)
+            row |= {f"{key}{name}": value for key, value in of_kind.items()}
+            row[f"counts{name}"] = _counts(parts.train, scores[name], tagger)
             for rule, per_label in {"bias": False, "biases": True}.items():
-                bias = _tuned(tagger, parts.train, out_of_fold, Goal(per_label))
-                row[f"{rule}_{name}"] = json.dumps(bias)
-                row[f"f1_{rule}_{name}"] = _f1_of_decision(scored, scores, tagger, bias)["f1"]
+                bias = _tuned(tagger, parts.train, scores[name], Goal(per_label))
+                row[f"{rule}{name}"] = json.dumps(bias)
+                for where, part in rows.items():
+                    values = _f1_of_decision(part, scores[where], tagger, bias)
+                    row[f"f1_{rule}{name}{where}"] = values["f1"]
     if kept is not None and contender.folds:
         kept.mkdir(parents=True, exist_ok=True)
-        halves = {name: array.astype(np.float16) for name, array in arrays.items()}
+        halves = {
+            f"of{key}": np.concatenate(rows).astype(np.float16) for key, rows in scores.items()
+        }
         name = "_".join(map(str, run)).replace(", ", "_")
         np.savez_compressed(kept / f"{name}.npz", classes=tagger.classes_.astype(str), **halves)
     return row
@@ -209,7 +217,7 @@ def _fold_scores(
     scores = _internals(tagger).out_of_fold_scores(*train, n_folds=int(n_folds))
     took = {"seconds": round(clock() - started, 1), "n_steps": Steps.made}
     tagger.set_params(**before)
-    return scores, {f"{key}_{kind.replace(' ', '_')}": value for key, value in took.items()}
+    return scores, took
 
 
 def _tuned(tagger: DiceTokenTagger, part: Part, scores: Sequence[np.ndarray], goal: Goal) -> Any:
