@@ -55,6 +55,18 @@ def test_a_row_holds_the_counts_of_every_bias(rows):
     assert len(np.load(next(kept.glob("*dice*.npz")))["of"]) > 40
 
 
+@pytest.mark.parametrize(
+    "regime, contender",
+    [("all", "dice, macro"), ("ratio-20", "ce, all rows"), ("24", "ce, half rate")],
+)
+def test_a_run_without_folds(places, regime, contender):
+    """All rows of the test part are scored where no rows are drawn."""
+    row = execute(Run("E5", "BTC", regime, contender, 1, 0), *places)
+    assert (row["n_train"] == row["n_scored"]) == (regime != "24")
+    assert ("counts_same" in row) == (regime == "24")
+    assert row["peak_mib"] > 100
+
+
 def test_rows_are_written_as_they_come_and_not_made_again(places, rows, tmp_path):
     """A run of the file is left alone; a new one has a process of its own."""
     file, (data, encoders) = tmp_path / "scores.csv", places
