@@ -9,6 +9,7 @@ import inspect
 import warnings
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -143,7 +144,9 @@ def read_model(
     ValueError in the name of the ``owner``.
     """
     tokenizer = WordTokenizer(model)
-    encoder = describe_encoder(model, sees_case=tokenizer.sees_case)
+    words = ["Anna", "Paris", "NATO"]
+    upper, lower = (tokenizer.encode(text).values for text in (words, [w.lower() for w in words]))
+    encoder = describe_encoder(model, sees_case=not np.array_equal(upper, lower))
     if encoder.family in _READ_PADDING:
         raise ValueError(
             f"The 'model' parameter of {owner} must not be of the families "

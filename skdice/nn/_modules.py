@@ -183,9 +183,6 @@ class TextModule(nn.Module):
         own = {w for name, w in of_all if not name.startswith((TRANSFORMER, "members."))}
         return own | set(named.values()) - encoder | {named[key] for key in self._new_in_encoder}
 
-    def get_input_embeddings(self) -> Any:
-        return self.transformer.get_input_embeddings()
-
 
 class TokenModule(TextModule):
     """A transformer with a linear head on each piece; an item is a piece."""
