@@ -5,6 +5,7 @@ The files of a local model may ask for no code and no files of elsewhere.
 
 import functools
 import json
+import math
 import os
 import threading
 import warnings
@@ -12,6 +13,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from safetensors import SafetensorError, safe_open
 
 from ._files import sha256
 
@@ -60,15 +63,22 @@ def loading(model: str) -> Iterator[None]:
 def check_configuration(path: Path, refused: Collection[str] = ()) -> None:
     """Raise a ValueError if a configuration names a kernel of a hub, or has a refused entry.
 
+    So it is with more layers than the file beside it has weights: to make them would take minutes.
     A file that is not there asks for nothing.
     """
     if not path.exists():
         return
+    n_weights = _count_weights(path.with_name("model.safetensors"))
     parts: list[Any] = [read_json(path)]
     for part in parts:  # It grows by what is inside of each.
         entries = part if isinstance(part, dict) else {}
         parts += part if isinstance(part, list) else entries.values()
         for key, value in entries.items():
+            if "layer" in key and isinstance(value, int) and value > n_weights:
+                raise ValueError(
+                    f"{str(path)!r} has {key!r}: {value}, and the weights file has {n_weights} "
+                    f"weights."
+                )
             if key in refused:
                 raise ValueError(f"{str(path)!r} has {key!r}, which names code or files to load.")
             if "attn_implementation" not in key:
@@ -80,6 +90,15 @@ def check_configuration(path: Path, refused: Collection[str] = ()) -> None:
                         f"{str(path)!r} has {key!r}: {name!r}, which may be code on a hub. Allowed "
                         f"are {', '.join(_ATTENTION)}; or delete the entry."
                     )
+
+
+def _count_weights(path: Path) -> float:
+    """Return how many tensors a file has, infinity if there is none or it cannot be read."""
+    try:
+        with safe_open(path, "pt") as file:
+            return len(file.keys())
+    except (OSError, SafetensorError):
+        return math.inf
 
 
 def read_json(path: Path) -> dict[str, Any]:

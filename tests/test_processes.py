@@ -19,6 +19,7 @@ from skdice.model_selection import compare_losses
 from .corpora import easy_pairs
 from .model_selection.searched import X, Y, make_search, trials_of
 
+pytestmark = pytest.mark.slow
 FAST = {
     "max_epochs": 1,
     "lr": 2e-3,

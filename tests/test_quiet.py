@@ -5,6 +5,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from transformers.utils import logging
 
 from skdice._pretrained import quiet_transformers
@@ -39,6 +40,7 @@ def test_import_loads_no_optional_package_and_warns_of_nothing(tmp_path):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_first_fit_of_a_process(tiny_bert):
     code = f"""
 import random, sys

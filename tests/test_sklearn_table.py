@@ -6,15 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from imblearn.pipeline import make_pipeline as make_sampling_pipeline
 from imblearn.under_sampling import RandomUnderSampler
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import (
-    BaggingClassifier,
-    StackingClassifier,
-    VotingClassifier,
-)
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import (
@@ -35,7 +32,9 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from skdice import DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.datasets import make_questions
 
-from .corpora import easy_corpus, easy_texts
+from .corpora import easy_corpus, easy_labels, easy_texts
+from .estimators.test_span import easy_questions
+from .io.conftest import make
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "sklearn_tools.md"
 FAST = {"loss": "dsc", "max_epochs": 1, "lr": 1e-3, "random_state": 0, "verbose": 0}
@@ -122,11 +121,49 @@ def test_the_table_has_all_tools():
     assert list(read_table()) == list(TOOLS)
 
 
+def cells():
+    """Return tools with kinds of estimators; but for a few tools, one kind is quick."""
+    quick = ("cross_val_score", "GridSearchCV", "Pipeline")
+    for tool, row in read_table().items():
+        for kind, said in row.items():
+            is_slow = tool not in quick and kind != "classifiers"
+            yield pytest.param(tool, kind, said, marks=[pytest.mark.slow] * is_slow)
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("tool", TOOLS)
-def test_a_row_of_the_table(tool, tiny_bert):
-    for kind, said in read_table()[tool].items():
-        assert works(tool, kind, tiny_bert) == (said == "yes"), kind
-    said = read_table()[tool]["classifiers"]
-    if said != "yes":
+@pytest.mark.parametrize("tool, kind, said", list(cells()))
+def test_a_cell_of_the_table(tool, kind, said, tiny_bert):
+    assert works(tool, kind, tiny_bert) == (said == "yes")
+    if kind == "classifiers" and said != "yes":
         assert works(tool, COLUMN, tiny_bert) == (said == "as a column")
+
+
+@pytest.mark.parametrize("tool", ["cross_val_score", "GridSearchCV", "Pipeline"])
+@pytest.mark.parametrize("case", ["pairs", "queries"])
+def test_the_other_two_estimators(tool, case, tiny_bert):
+    estimator, X, y = make(case, tiny_bert, loss="dsc")
+    assert np.isfinite(np.asarray(TOOLS[tool](estimator, X, y), dtype=float)).all()
+
+
+# -- what is ours: labels, weights, questions ------------------------------------------------------
+
+
+def test_several_labels(tiny_bert):
+    X, Y = easy_labels(24)
+    estimator = DiceTextClassifier(tiny_bert, **FAST)
+    assert cross_val_predict(estimator, X, Y, cv=2).shape == Y.shape
+    search = GridSearchCV(estimator, {"loss": ["ce", "dice"]}, cv=2, scoring="f1_micro").fit(X, Y)
+    assert search.predict(X).shape == Y.shape
+
+
+def test_weights_are_routed_to_an_extractor(tiny_bert):
+    X, y = easy_questions(24, unanswerable=0.3)
+    extractor = DiceSpanExtractor(tiny_bert, **FAST)
+    with sklearn.config_context(enable_metadata_routing=True):
+        extractor.set_fit_request(sample_weight=True)
+        pipeline = make_pipeline("passthrough", extractor)
+        pipeline.fit(X, y, sample_weight=np.arange(24) % 2)
+        without = clone(extractor).fit(X[1::2], y[1::2])
+    got = pipeline[-1].no_answer_score(X)
+    np.testing.assert_allclose(got, without.no_answer_score(X), atol=1e-4)
+    assert pipeline.set_params(dicespanextractor__gamma=2.0)[-1].gamma == 2.0

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 SCRIPT = Path(__file__).parents[1] / "examples" / "track_fits.py"
 TRACKERS = [name for name in ("tensorboard", "mlflow", "wandb") if find_spec(name)]
 

@@ -1,6 +1,6 @@
 """The corpora of the study, and what is drawn from them: training rows, dev rows, test rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,9 +14,12 @@ from skdice.datasets import (
     read_pairs,
     split_into_characters,
 )
+from skdice.metrics import get_entities
 
+WHOLE, RATIO = "all", "ratio-"
+N_RARE = 5000  # training sentences from which entities are removed
 N_DEV = 500
-N_UNLABELED = 2000
+N_OTHERS = 2000
 N_TEST = {"entities": 1000, "pairs": 2000, "texts": 2000}
 # From these draws on, test rows are others: the third and the fourth edition have their own.
 FIRST_DRAW_OF_THIRD, FIRST_DRAW = 600, 700
@@ -33,12 +36,12 @@ class Part(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Rows to train on, to tune on and to test on, and further ones, whose labels are not used."""
+    """Rows to train on, to tune on and to test on, and training rows that were not drawn."""
 
     train: Part
     dev: Part
     test: Part
-    unlabeled: Sequence[Any] = ()
+    others: Part = Part([], [])
 
 
 class Corpus(NamedTuple):
@@ -53,12 +56,15 @@ class Corpus(NamedTuple):
         What is tuned and compared.
     positive : label
         The class that F1 is about; pairs and texts only.
+    is_new : bool
+        No edition before the sixth has scored its test rows, so they stay what they are.
     """
 
     task: str
     read: Callable[[Path], Parts]
     metric: str = "f1"
     positive: Any = None
+    is_new: bool = False
 
 
 def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
@@ -69,15 +75,28 @@ def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
     corpus : str
         A key of ``CORPORA``.
     regime : str
-        How many training rows.
+        How many training rows; "all" for all, with all test rows; "ratio-80" for 5,000 sentences
+        and all test rows, from which entities are removed until 80 words stand outside entities for
+        each one inside.
     seed : int
         Other training and dev rows for each.
     data : Path
         Directory of the corpora.
     """
-    pools, n_rows = read_corpus(corpus, data), int(regime)
-    n_test = N_TEST[CORPORA[corpus].task]
-    if seed >= FIRST_DRAW:
+    pools = read_corpus(corpus, data)
+    if regime == WHOLE:
+        return pools
+    if regime.startswith(RATIO):
+        ratio, rows = int(regime.removeprefix(RATIO)), np.random.default_rng(seed)
+        train = pools.train.take(rows.permutation(len(pools.train.y))[:N_RARE])
+        return pools._replace(
+            train=with_rare_entities(train, ratio, seed),
+            test=with_rare_entities(pools.test, ratio, 0),
+        )
+    n_rows, n_test = int(regime), N_TEST[CORPORA[corpus].task]
+    if CORPORA[corpus].is_new:
+        pass
+    elif seed >= FIRST_DRAW:
         pools = _with_last_rows(pools, n_test)
     elif seed >= FIRST_DRAW_OF_THIRD:
         pools = _with_new_test_rows(pools, n_test)
@@ -85,11 +104,32 @@ def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
     order = rng.permutation(len(pools.train.y))
     dev = rng.permutation(len(pools.dev.y))
     test = fixed.permutation(len(pools.test.y))[:n_test]
+    others = pools.train.take(np.sort(order[n_rows:][:N_OTHERS]))
+    # A corpus without dev rows is scored on the training rows that are not drawn.
+    tuned = pools.dev.take(np.sort(dev[:N_DEV])) if len(dev) else others
     return Parts(
-        pools.train.take(np.sort(order[:n_rows])),
-        pools.dev.take(np.sort(dev[:N_DEV])),
-        pools.test.take(np.sort(test)),
-        pools.train.take(np.sort(order[n_rows:][:N_UNLABELED])).X,
+        pools.train.take(np.sort(order[:n_rows])), tuned, pools.test.take(np.sort(test)), others
+    )
+
+
+def with_rare_entities(part: Part, ratio: float, seed: int) -> Part:
+    """Remove words of entities, chosen at random, until they are as rare as the ratio says.
+
+    A sentence that has no word left is dropped.
+    """
+    entities = [(i, *entity[:2]) for i, tags in enumerate(part.y) for entity in get_entities(tags)]
+    n_words = np.array([end - start for _, start, end in entities])
+    order = np.random.default_rng(seed).permutation(len(entities))
+    n_outside = sum(map(len, part.y)) - n_words.sum()
+    n_kept = np.searchsorted(np.cumsum(n_words[order]), n_outside / ratio, side="right")
+    removed = {
+        (i, k) for i, start, end in (entities[j] for j in order[n_kept:]) for k in range(start, end)
+    }
+    kept = [[k for k in range(len(tags)) if (i, k) not in removed] for i, tags in enumerate(part.y)]
+    rows = [(part.X[i], part.y[i], words) for i, words in enumerate(kept) if words]
+    return Part(
+        [[X[k] for k in words] for X, _, words in rows],
+        [[y[k] for k in words] for _, y, words in rows],
     )
 
 
@@ -145,6 +185,11 @@ def _dev_from_train(read: Callable[[Path], Any], paths: tuple[str, str], data: P
     return Parts(train.take(order[N_DEV:]), train.take(order[:N_DEV]), test)
 
 
+def _without_dev(read: Callable[[Path], Any], paths: tuple[str, str], data: Path) -> Parts:
+    train, test = (_part(*read(data / path)) for path in paths)
+    return Parts(train, Part([], []), test)
+
+
 def _one_file(
     read: Callable[[Path], Any], path: str, data: Path, n_dev: int = N_DEV, n_test: int = 2000
 ) -> Parts:
@@ -180,6 +225,14 @@ CORPORA = {
     "WikiGold": Corpus(
         "entities",
         partial(_one_file, read_conll, "ner/wikigold/all.conll.xz", n_dev=200, n_test=700),
+    ),
+    "BTC": Corpus(
+        "entities", partial(_official, read_conll, _files("ner/btc", "conll")), is_new=True
+    ),
+    "re3d": Corpus(
+        "entities",
+        partial(_without_dev, read_conll, ("ner/re3d/train.conll.xz", "ner/re3d/test.conll.xz")),
+        is_new=True,
     ),
     "MSRA": Corpus(
         "entities",

@@ -2,96 +2,141 @@
 
 from collections.abc import Callable
 
-from .corpora import FIRST_DRAW
+from .corpora import FIRST_DRAW, RATIO, WHOLE
 from .runs import Run
 
-ENCODERS = ("MiniLM", "E5", "MPNet")
-CORPORA = ("CoNLL03", "WikiGold", "NCBI-disease", "BC5CDR")
-# Draws below 600 choose rules and are scored on dev rows; the fourth edition ended with draw 703.
-TUNING_DRAW, NEW_DRAW, N_DRAWS = 520, FIRST_DRAW + 10, 2
-# Dice with 13 epochs; dice and cross-entropy with 13 and 30 of 250 sentences, and fewer of more.
-EPOCHS = {"500": (13, 9, 21), "700": (13, 8, 18), "1000": (13, 7, 15)}
-_SHAPES = ("auto", "auto, without shapes")
-# Learning rate and epochs of cross-entropy that the fourth edition tuned.
-TUNED = {"MiniLM": (1e-4, 60), "E5": (1e-4, 30), "MPNet": (5e-5, 30)}
+CORPORA = ("BTC", "re3d", "NCBI-disease", "CoNLL03", "WikiGold", "BC5CDR")
+FOR_E5 = ("BTC", "re3d", "Weibo", "CoNLL03")
+FOR_VARIANTS = ("BTC", "re3d", "CoNLL03", "NCBI-disease")
+# Draws below 600 choose rules and are scored on dev rows; the fifth edition ended with draw 711.
+TUNING_DRAW, NEW_DRAW = 530, FIRST_DRAW + 20
+# Epochs of cross-entropy by the rule of the fifth edition, which all losses get.
+WHOLE_EPOCHS = {"CoNLL03": 5, "BTC": 7, "NCBI-disease": 7, "BC5CDR": 8}
+RARE_EPOCHS = 8
+
+
+def _both_losses(encoder: str, corpora: tuple[str, ...], draw: int) -> list[Run]:
+    return [
+        Run(encoder, corpus, "250", contender, 0, draw)
+        for corpus in corpora
+        for contender in ("dice, folds", "ce, folds")
+    ]
+
+
+def decide() -> list[Run]:
+    """Both losses with folds: the first draw with two encoders, the second with one."""
+    first = _both_losses("MiniLM", CORPORA, TUNING_DRAW) + _both_losses("E5", FOR_E5, TUNING_DRAW)
+    return first + _both_losses("MiniLM", CORPORA, TUNING_DRAW + 1)
+
+
+def variants() -> list[Run]:
+    """What may temper dice in a fit of the same length, and how far length and rate go with ce."""
+    ways = [("dice, gamma 4", 0), ("dice, gamma 16", 0), ("dice, macro", 0)]
+    ways += [("dice, half rate", 0), ("ce", 13), ("ce, half rate", 0)]
+    return [
+        Run("MiniLM", corpus, "250", contender, epochs, draw)
+        for draw in (TUNING_DRAW, TUNING_DRAW + 1)
+        for corpus in FOR_VARIANTS
+        for contender, epochs in ways
+    ]
+
+
+def few() -> list[Run]:
+    """Both losses with 100 sentences, for the number of entities that folds need."""
+    return [
+        run._replace(regime="100")
+        for draw in (TUNING_DRAW, TUNING_DRAW + 1)
+        for run in _both_losses("MiniLM", FOR_VARIANTS, draw)
+    ]
+
+
+def more() -> list[Run]:
+    """The rest of the draws that decide."""
+    rest = tuple(corpus for corpus in CORPORA if corpus not in FOR_E5)
+    return [
+        *_both_losses("E5", rest, TUNING_DRAW),
+        *_both_losses("E5", FOR_E5, TUNING_DRAW + 1),
+        *_both_losses("MiniLM", CORPORA, TUNING_DRAW + 2),
+        *_both_losses("MiniLM", CORPORA, TUNING_DRAW + 3),
+    ]
+
+
+def confirm() -> list[Run]:
+    """The defaults and both losses on draws that chose nothing."""
+    return [
+        Run(encoder, corpus, "250", contender, 0, draw)
+        for draw in (NEW_DRAW, NEW_DRAW + 1)
+        for encoder, corpora in {"MiniLM": CORPORA, "E5": (*CORPORA, "Weibo")}.items()
+        for corpus in corpora
+        for contender in ("auto", "ce", "dice")
+    ]
+
+
+def whole() -> list[Run]:
+    """Whole corpora: cross-entropy and dice first, then the other losses."""
+    return _whole(("ce", "dice")) + _whole(("wce", "focal", "dsc"))
+
+
+def _whole(contenders: tuple[str, ...]) -> list[Run]:
+    return [
+        Run("MiniLM", corpus, WHOLE, contender, epochs, seed)
+        for seed in (0, 1)
+        for corpus, epochs in WHOLE_EPOCHS.items()
+        for contender in contenders
+    ]
+
+
+def defaults() -> list[Run]:
+    """The defaults on whole corpora; run with the rules as they then are."""
+    return [run._replace(epochs=0) for run in _whole(("auto",))]
 
 
 def length() -> list[Run]:
-    """Both losses and several lengths, with 250 sentences."""
-    cells = [("E5", "WikiGold"), ("MPNet", "CoNLL03"), ("E5", "CoNLL03")]
-    cells += [("E5", "BC5CDR"), ("E5", "NCBI-disease"), ("MiniLM", "BC5CDR")]
-    runs = [_tuning(cell, "250", "dice", epochs) for cell in cells for epochs in (13, 30)]
-    return runs + [_tuning(cell, "250", "ce", 30) for cell in cells]
+    """Cross-entropy on all of CoNLL03 with other numbers of epochs."""
+    return [Run("MiniLM", "CoNLL03", WHOLE, "ce", epochs, 0) for epochs in (2, 8, 4)]
 
 
-def sizes() -> list[Run]:
-    """Both losses with more sentences; those that fell with dice come last."""
-    cells = [("MiniLM", "CoNLL03"), ("E5", "CoNLL03"), ("MiniLM", "BC5CDR")]
-    kept, fell = [], []
-    for regime, (whole, few, many) in EPOCHS.items():
-        for cell in cells:
-            kept += [_tuning(cell, regime, "dice", whole), _tuning(cell, regime, "ce", many)]
-            fell.append(_tuning(cell, regime, "dice", few))
-    return kept + fell
+def imbalance() -> list[Run]:
+    """Entities removed from 5,000 sentences; the ends of the scale and two losses first."""
+    first, rest = ("160", "5", "40"), ("80", "20")
+    return [
+        Run("MiniLM", corpus, RATIO + ratio, f"{loss}, all rows", RARE_EPOCHS, seed)
+        for seed in (0, 1)
+        for losses in (("ce", "dice"), ("wce", "dsc"))
+        for ratios in (first, rest)
+        for corpus in ("CoNLL03", "BC5CDR")
+        for ratio in ratios
+        for loss in losses
+    ]
+
+
+def larger() -> list[Run]:
+    """Whole corpora and imbalance with MPNet and one more seed, for a GPU."""
+    runs = [run for run in [*defaults(), *whole(), *imbalance()] if run.draw == 0]
+    return [run._replace(encoder="MPNet") for run in runs] + [run._replace(draw=2) for run in runs]
 
 
 def teacher() -> list[Run]:
-    """MiniLM alone and with MPNet as its teacher, with 250 sentences."""
-    cells = {"CoNLL03": [2000], "NCBI-disease": [2000, 500], "BC5CDR": [2000]}
+    """MiniLM alone, taught by MPNet, and taught by three networks of its own."""
+    ways = ("auto, taught by MPNet", "auto, taught by itself", "auto")
     return [
-        _tuning(("MiniLM", corpus), "250", name, 0)
-        for corpus, sizes in cells.items()
-        for name in (*(f"auto, MPNet and {n}" for n in sizes), "auto")
-    ]
-
-
-def continued() -> list[Run]:
-    """A tagger of 3,000 sentences of CoNLL03 in place of the encoder."""
-    return [
-        _tuning((encoder, corpus), regime, name, 0)
-        for encoder in ("MiniLM", "E5")
-        for corpus in ("WikiGold", "BC5CDR", "NCBI-disease")
-        for regime in ("100", "250")
-        for name in ("auto, from CoNLL03", "auto")
-    ]
-
-
-def shapes() -> list[Run]:
-    """Word shapes with an encoder that has no table of token types."""
-    cells = [("MPNet", corpus) for corpus in ("CoNLL03", "WikiGold")]
-    return [_tuning(cell, "250", name, 13) for cell in cells for name in _SHAPES]
-
-
-def _tuning(cell: tuple[str, str], regime: str, contender: str, epochs: int) -> Run:
-    return Run(*cell, regime, contender, 0.0, epochs, TUNING_DRAW)
-
-
-def primary() -> list[Run]:
-    """The defaults and cross-entropy with 30 epochs, on new draws."""
-    cells = [(encoder, corpus) for encoder in ENCODERS for corpus in CORPORA]
-    return [
-        Run(*cell, "250", contender, 0.0, epochs, draw)
-        for draw in range(NEW_DRAW, NEW_DRAW + N_DRAWS)
-        for cell in [*cells, ("E5", "MSRA")]
-        for contender, epochs in (("auto", 0), ("ce", 30))
-    ]
-
-
-def tuned() -> list[Run]:
-    """Tuned cross-entropy where it is another fit than that with 30 epochs."""
-    return [
-        run._replace(lr=TUNED["MiniLM"][0], epochs=TUNED["MiniLM"][1])
-        for run in primary()
-        if run.contender == "ce" and run.encoder == "MiniLM"
+        Run("MiniLM", corpus, "250", contender, 0, TUNING_DRAW)
+        for corpus in ("BTC", "CoNLL03")
+        for contender in ways
     ]
 
 
 PARTS: dict[str, Callable[[], list[Run]]] = {
+    "decide": decide,
+    "variants": variants,
+    "few": few,
+    "more": more,
+    "confirm": confirm,
+    "defaults": defaults,
+    "whole": whole,
     "length": length,
-    "sizes": sizes,
+    "imbalance": imbalance,
+    "larger": larger,
     "teacher": teacher,
-    "continued": continued,
-    "shapes": shapes,
-    "primary": primary,
-    "tuned": tuned,
 }
+ON_GPU = ("defaults", "whole", "imbalance", "length", "larger")

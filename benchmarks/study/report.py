@@ -1,27 +1,29 @@
 """The tables of the study, made from its finished runs."""
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from .plan import ENCODERS, PARTS, TUNED
-from .runs import Run
+from .plan import PARTS
+from .runs import BIASES, Run, f1_at
 
 LEVEL = 0.95
-# The parts that choose rules: F1 on dev rows, and optimiser steps in brackets.
-_TITLES = {
-    "length": "Length: loss and epochs, 250 sentences",
-    "sizes": "More sentences: loss and epochs",
-    "teacher": "A teacher that labels other sentences",
-    "continued": "A tagger of CoNLL03 in place of the encoder",
-    "shapes": "Word shapes without a table of token types",
-}
+CELL = ["encoder", "corpus", "regime", "draw"]
+LOSSES = ("dice", "ce")
+SCORED = ["f1", "precision", "recall"]
+# Scored on training rows that were not drawn as well, as its dev rows are of other users and times.
+SAME = {"BTC": {"BTC, same users": "_same"}}
+SIZES = {"up to 200": (0, 200), "201 to 400": (201, 400), "more": (401, np.inf)}
 
 
-def runs_of(done: pd.DataFrame, part: str) -> pd.DataFrame:
-    """Return the finished runs of a part."""
-    wanted = pd.DataFrame(PARTS[part](), columns=list(Run._fields)).drop_duplicates()
-    return wanted.merge(done, on=list(Run._fields))
+def runs_of(done: pd.DataFrame, *parts: str) -> pd.DataFrame:
+    """Return the finished runs of some parts."""
+    runs = dict.fromkeys(run for part in parts for run in PARTS[part]())
+    declared = pd.DataFrame(list(runs), columns=list(Run._fields))
+    return declared.merge(done, on=list(Run._fields))
 
 
 def interval(values: pd.Series) -> str:
@@ -33,85 +35,173 @@ def interval(values: pd.Series) -> str:
     return text
 
 
-def table_of(done: pd.DataFrame, part: str) -> pd.DataFrame:
-    """Return F1 (and steps) of each fit of a part that chooses, a column for each way to train."""
-    runs = runs_of(done, part)
-    epochs = runs["epochs"].astype(str).where(runs["epochs"] > 0, "")
-    way = (runs["contender"] + " " + epochs).str.strip()
-    cell = runs["f1"].map("{:.1f}".format) + " (" + runs["n_steps"].astype(str) + ")"
-    rows = ["sentences", "encoder", "corpus"]
-    return (
-        runs.assign(way=way, cell=cell, sentences=runs["regime"].astype(int))
-        .pivot(index=rows, columns="way", values="cell")
-        .fillna("")
-        .reset_index()
+def rules_of(dice: Any, ce: Any, where: str) -> Iterator[tuple[str, float, float]]:
+    """Yield each rule with its F1 and its steps, from the two runs of a cell.
+
+    ``where`` is "" for the scored rows, "_same" for training rows that were not drawn.
+    """
+    at, steps = f1_at(dice[f"counts{where}"]), {"dice": dice.n_steps, "ce": ce.n_steps}
+    yield "dice", at[BIASES == 0].item(), steps["dice"]
+    yield "dice at +.5", at[BIASES == 0.5].item(), steps["dice"]
+    yield "dice at +1", at[BIASES == 1].item(), steps["dice"]
+    half = float(np.interp(float(dice.bias_2_short) / 2, BIASES, at))
+    yield "dice, half of the bias of 2 short folds", half, steps["dice"] + dice.n_steps_2_short
+    for kind in ("2_short", "2", "3"):
+        steps[kind] = dice[f"n_steps_{kind}"]
+        name = f"dice, {kind[0]} {kind[2:]} folds".replace("  ", " ")
+        yield name, dice[f"f1_bias_{kind}{where}"], steps["dice"] + steps[kind]
+    name = "dice, 3 folds, a bias for each label"
+    yield name, dice[f"f1_biases_3{where}"], steps["dice"] + steps["3"]
+    yield "ce", f1_at(ce[f"counts{where}"])[BIASES == 0].item(), steps["ce"]
+    yield "ce, 2 folds", ce[f"f1_bias_2{where}"], steps["ce"] + ce.n_steps_2
+    for kind in ("2_short", "2"):
+        best = dice if f1_at(dice[f"counts_{kind}"]).max() > f1_at(ce.counts_2).max() else ce
+        loss, found = ("dice", kind) if best is dice else ("ce", "2")
+        took = steps[loss] + steps[kind] + ce.n_steps_2
+        name = f"loss and bias, 2 {kind[2:]} folds".replace("  ", " ")
+        yield name, best[f"f1_bias_{found}{where}"], took
+
+
+def rules(done: pd.DataFrame, *parts: str) -> pd.DataFrame:
+    """Return F1 and steps of each rule in each cell of which both losses are finished."""
+    lines = []
+    for cell, runs in runs_of(done, *parts).groupby(CELL):
+        found = runs.set_index("contender")
+        if len(found) == len(LOSSES):
+            dice, ce = (found.loc[f"{loss}, folds"] for loss in LOSSES)
+            kinds = {dice.corpus: ""} | SAME.get(dice.corpus, {})
+            for corpus, where in kinds.items():
+                for rule, f1, steps in rules_of(dice, ce, where):
+                    line = {"rule": rule, "f1": f1, "steps": steps / ce.n_steps}
+                    line |= {"n_entities": dice.n_entities, "corpus": corpus}
+                    lines.append(dict(zip(CELL, cell)) | line)
+    return pd.DataFrame(lines, columns=[*CELL, "rule", "f1", "steps", "n_entities"])
+
+
+def of_corpora(found: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean F1 of each rule and corpus: over draws, then over encoders."""
+    means = found.groupby(["rule", "corpus", "encoder"], sort=False)["f1"].mean()
+    return means.groupby(["rule", "corpus"], sort=False).mean().unstack("corpus")
+
+
+def decision(done: pd.DataFrame) -> pd.DataFrame:
+    """Return each rule: F1 by corpus, mean, and the most that it is behind the better loss."""
+    found = rules(done, "decide", "more")
+    table = of_corpora(found)
+    better = table.loc[list(LOSSES)].max()
+    cells = found.groupby("corpus")["rule"].value_counts().groupby("corpus").max()
+    shown = table.map("{:.1f}".format).rename(columns=lambda name: f"{name} ({cells[name]})")
+    shown["mean"] = table.mean(axis=1).map("{:.2f}".format)
+    shown["less ce"] = (table - table.loc["ce"]).apply(interval, axis=1)
+    shown["to the better"] = (table - better).min(axis=1).map("{:+.1f}".format)
+    shown["steps"] = found.groupby("rule", sort=False)["steps"].mean().map("{:.2f}".format)
+    return shown.reset_index()
+
+
+def by_entities(done: pd.DataFrame) -> pd.DataFrame:
+    """Return what a bias of folds gains over none, by the number of entities."""
+    found = rules(done, "decide", "more", "few")
+    zero = found[found["rule"].isin(LOSSES)].set_index([*CELL, "rule"])["f1"]
+    lines = []
+    for rule, cells in found[found["rule"].str.contains(r"^(?:dice|ce), ")].groupby("rule"):
+        loss = rule.partition(",")[0]
+        before = zero.loc[[(*key, loss) for key in cells[CELL].itertuples(index=False)]]
+        gain = cells["f1"].to_numpy() - before.to_numpy()
+        line = {"bias": rule}
+        for name, (low, high) in SIZES.items():
+            part = pd.Series(gain[cells["n_entities"].between(low, high).to_numpy()])
+            line[name] = f"{interval(part)} ({len(part)})"
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def variants(done: pd.DataFrame) -> pd.DataFrame:
+    """Return F1 of variants less that of their loss, at 0 and each with its best bias."""
+    runs = runs_of(done, "variants")
+    base = done.assign(base=done["contender"].str.removesuffix(", folds"))
+    base = base[base["contender"].str.endswith(", folds")]
+    pairs = runs.assign(base=runs["contender"].str.partition(",")[0])
+    pairs = pairs.merge(base, on=[*CELL, "base"], suffixes=("", "_base"))
+    epochs = pairs["epochs"].map(lambda n: f", {n} epochs" if n else "")
+    best = [f1_at(a).max() - f1_at(b).max() for a, b in zip(pairs.counts, pairs.counts_base)]
+    pairs = pairs.assign(
+        way=pairs["contender"] + epochs, gain=pairs["f1"] - pairs["f1_base"], best=best
     )
-
-
-def differences(done: pd.DataFrame, is_tuned: bool) -> pd.DataFrame:
-    """Return the F1 of the defaults less that of cross-entropy, a row for each pair of fits."""
-    runs = pd.concat([runs_of(done, "primary"), runs_of(done, "tuned")])
-    setting = {e: TUNED[e] if is_tuned and e == "MiniLM" else (0.0, 30) for e in ENCODERS}
-    is_other = [setting[e] == (lr, n) for e, lr, n in zip(runs.encoder, runs.lr, runs.epochs)]
-    other = runs[(runs["contender"] == "ce") & np.array(is_other, dtype=bool)]
-    shared = ["encoder", "corpus", "draw"]
-    pairs = runs[runs["contender"] == "auto"].merge(other, on=shared, suffixes=("", "_other"))
-    return pairs.assign(difference=pairs["f1"] - pairs["f1_other"])
-
-
-def of_corpora(pairs: pd.DataFrame) -> str:
-    """Write the mean over corpora and its interval; a corpus counts once for each encoder."""
-    means = pairs.groupby(["corpus", "encoder"])["difference"].mean().groupby("corpus")
-    corpora, weight = means.mean(), means.size()
-    mean = (corpora * weight).sum() / weight.sum()
-    if len(corpora) < 2:
-        return f"{mean:+.1f}"
-    share = weight / weight.sum()
-    # Each corpus is one observation, whose part of the mean goes by its number of encoders.
-    error = ((share * (corpora - mean)) ** 2).sum() * len(corpora) / (len(corpora) - 1)
-    half = error**0.5 * stats.t.ppf((1 + LEVEL) / 2, len(corpora) - 1)
-    return f"{mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}]"
-
-
-def primary(done: pd.DataFrame) -> pd.DataFrame:
-    """Return the two contrasts on new draws, for all encoders and for each."""
     lines = []
-    for name, is_tuned in {"cross-entropy, 30 epochs": False, "tuned cross-entropy": True}.items():
-        pairs = differences(done, is_tuned)
-        for encoder in ("all", *ENCODERS):
-            cell = pairs if encoder == "all" else pairs[pairs["encoder"] == encoder]
-            if len(cell):
-                line = {"the defaults to": name, "encoders": encoder, "pairs": len(cell)}
-                line["of them positive"] = int((cell["difference"] > 0).sum())
-                lines.append(line | {"F1": of_corpora(cell)})
-    return pd.DataFrame(lines)
+    for way, cell in pairs.groupby("way", sort=False):
+        gains = cell.groupby("corpus", sort=False)["gain"].mean().map("{:+.1f}".format)
+        line = {"variant": way, "fits": len(cell), **gains}
+        lines.append(
+            line
+            | {"all": interval(cell["gain"]), "at the best bias": f"{cell['best'].mean():+.1f}"}
+        )
+    return pd.DataFrame(lines).fillna("")
 
 
-def cells(done: pd.DataFrame) -> pd.DataFrame:
-    """Return the means over draws of each cell of the contrasts."""
-    lines = []
-    for (encoder, corpus), cell in differences(done, False).groupby(["encoder", "corpus"]):
-        line = {"encoder": encoder, "corpus": corpus, "draws": len(cell)}
-        line |= {"F1": f"{cell.f1.mean():.1f}", "steps": f"{cell.n_steps.mean():.0f}"}
-        line |= {"cross-entropy, 30 epochs": interval(cell["difference"])}
-        times = cell["n_steps"].mean() / cell["n_steps_other"].mean()
-        tuned = differences(done, True).query("encoder == @encoder and corpus == @corpus")
-        line |= {"tuned cross-entropy": interval(tuned["difference"])}
-        lines.append(line | {"its steps": f"{cell.n_steps_other.mean():.0f} ({times:.2f})"})
-    return pd.DataFrame(lines)
+def confirmed(done: pd.DataFrame) -> pd.DataFrame:
+    """Return the defaults on draws that chose nothing, and what they gain over both losses."""
+    runs = runs_of(done, "confirm")
+    f1 = runs.pivot(index=["encoder", "corpus", "draw"], columns="contender", values="f1")
+    f1 = f1.reindex(columns=["auto", "ce", "dice"]).dropna()
+    means = (
+        f1.groupby(["corpus", "encoder"], sort=False).mean().groupby("corpus", sort=False).mean()
+    )
+    lines = [
+        {"corpus": corpus, **{name: f"{value:.1f}" for name, value in row.items()}}
+        | {f"less {name}": f"{row['auto'] - row[name]:+.1f}" for name in ("ce", "dice")}
+        for corpus, row in means.iterrows()
+    ]
+    total = {"corpus": "mean"} | {name: f"{value:.1f}" for name, value in means.mean().items()}
+    total |= {f"less {name}": interval(means["auto"] - means[name]) for name in ("ce", "dice")}
+    return pd.DataFrame([*lines, total])
+
+
+def whole(done: pd.DataFrame) -> pd.DataFrame:
+    """Return F1, precision and recall of all losses on whole corpora, means over seeds."""
+    runs = runs_of(done, "defaults", "whole", "length", "larger")
+    runs = runs[runs["regime"] == "all"].drop(columns="epochs")
+    runs = runs.rename(columns={"took_epochs": "epochs"})
+    groups = runs.groupby(["encoder", "corpus", "epochs"], sort=False)
+    table = groups.agg(
+        seeds=("draw", "nunique"), seconds=("seconds", "mean"), MiB=("peak_mib", "max")
+    )
+    table["seconds"] = table["seconds"].map("{:.0f}".format)
+    means = runs.groupby(["encoder", "corpus", "epochs", "contender"], sort=False)[SCORED].mean()
+    texts = means.apply(lambda row: "{:.1f} ({:.1f}, {:.1f})".format(*row), axis=1)
+    return texts.unstack("contender").fillna("").join(table).reset_index()
+
+
+def imbalance(done: pd.DataFrame) -> pd.DataFrame:
+    """Return F1 of each loss and imbalance, means over seeds."""
+    runs = runs_of(done, "imbalance", "larger")
+    runs = runs[runs["regime"].str.startswith("ratio")]
+    outside = runs["regime"].str.removeprefix("ratio-").astype(int)
+    loss = runs["contender"].str.partition(",")[0]
+    cells = runs.assign(loss=loss, **{"words outside": outside}).groupby(
+        ["encoder", "corpus", "words outside", "loss"]
+    )["f1"]
+    texts = cells.mean().map("{:.1f}".format) + cells.size().map(" ({})".format)
+    return texts.unstack("loss").fillna("").reset_index()
+
+
+TABLES: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], pd.DataFrame]]] = {
+    "Which loss and which bias": (("decide", "more"), decision),
+    "What a bias of folds gains, by entities": (("decide", "more", "few"), by_entities),
+    "Variants": (("variants",), variants),
+    "Draws that chose nothing": (("confirm",), confirmed),
+    "Whole corpora": (("whole",), whole),
+    "Imbalance": (("imbalance",), imbalance),
+}
 
 
 def report(done: pd.DataFrame) -> str:
-    """Return all tables in Markdown."""
-    found = [part for part in _TITLES if runs_of(done, part)["contender"].nunique() > 1]
-    tables = {_TITLES[part]: table_of(done, part) for part in found}
-    if len(differences(done, is_tuned=False)):
-        tables["New draws"] = primary(done)
-        tables["Cells of the new draws: the defaults, and less cross-entropy"] = cells(done)
+    """Return all tables in Markdown; a table of which no cell is finished is left out."""
     texts = []
-    for title, table in tables.items():
-        # A sign before a number is kept.
-        markdown = table.to_markdown(index=False, disable_numparse=True)
-        texts.append(f"### {title}\n\n{markdown}")
-    hours = done["cpu_seconds"].sum() / 3600
+    for title, (parts, make) in TABLES.items():
+        table = make(done) if len(runs_of(done, *parts)) else pd.DataFrame()
+        if len(table):
+            # A sign before a number is kept.
+            markdown = table.to_markdown(index=False, disable_numparse=True)
+            texts.append(f"### {title}\n\n{markdown}")
+    hours = done[done["device"] == "cpu"].filter(like="seconds").sum().sum() / 3600
     return "\n\n".join([*texts, f"{len(done)} runs in {hours:.1f} hours of a core."])

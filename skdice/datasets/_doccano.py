@@ -105,10 +105,8 @@ def write_doccano(path: FilePath, X: Texts, y: Spans) -> None:
 
 def _make_mention(place: str, annotation: Any) -> Mention:
     if type(annotation) is dict:
-        start, end = (
-            get_field(place, annotation, f"{side}_offset", int) for side in ("start", "end")
-        )
-        return Mention(place, start, end, get_field(place, annotation, "label", str))
+        fields = {"start_offset": int, "end_offset": int, "label": str}
+        return Mention(place, *(get_field(place, annotation, *field) for field in fields.items()))
     if type(annotation) is not list:
         raise make_kind_error(place, annotation, list, dict)
     if len(annotation) != 3:

@@ -3,17 +3,28 @@
 import copy
 import os
 from pathlib import Path
-from typing import Any, Self
+from types import UnionType
+from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from .._files import as_path, read_one_version
+from .._parameters import check_number, check_option
 from ..exceptions import warn
 from ..fitting import Fitted, Settings, make_net
 from ..io import load_head, read_entries, read_manifest, save, subclasses
-from ..nn import is_first_process, resolve_device, seeded
+from ..nn import PRECISIONS, is_first_process, resolve_device, seeded
 from ..text import TextReader, WordTokenizer
 from ._shared import SharedParameters
+
+# Of strings that a fit gives, and a file that was changed may not have.
+_OPTIONS = {
+    "scheme": (None, "IOB1", "IOB2", "IOBES"),
+    "splitter": ("words", "characters"),
+    "truncation": ("longest_first", "second", "error"),
+    "precision": PRECISIONS,
+    "predict_precision": PRECISIONS,
+}
 
 
 class SavedEstimator(SharedParameters):
@@ -32,7 +43,7 @@ class SavedEstimator(SharedParameters):
         It has the weights (``model.safetensors``), ``config.json`` with the labels, the tokenizer,
         ``skdice.json`` (parameters, what the fit has learned, and the SHA-256 of the other files)
         and a model card (``README.md``). There is no pickle in it. Saved are the fit as it was and
-        the parameters as they are set, which the next fit takes, but for ``callbacks``,
+        the parameters as they are set, which the next fit takes, but for ``device``, ``callbacks``,
         ``peft_config`` (adapters are merged into the weights) and a ``random_state`` that is no
         int. In a job of several processes only the first one saves.
 
@@ -71,6 +82,7 @@ class SavedEstimator(SharedParameters):
                     f"in the loaded estimator."
                 )
                 parameters[name] = None
+        parameters["device"] = "auto"
         save(directory, type(self), parameters, fitted)
 
     @classmethod
@@ -87,7 +99,7 @@ class SavedEstimator(SharedParameters):
         ----------
         directory : str or PathLike
         device : str, optional
-            The ``device`` of the estimator; by default the one it was saved with.
+            The ``device`` of the estimator; by default a GPU if there is one.
 
         Returns
         -------
@@ -103,24 +115,27 @@ class SavedEstimator(SharedParameters):
             saved with it, or it was saved in another format or by another class, or this machine
             does not have the device.
         """
+        device = "auto" if device is None else device
+        resolve_device(device)  # It raises an error if the device is not there.
         return read_one_version(as_path(directory), lambda place: cls._loaded(place, device))
 
     @classmethod
-    def _loaded(cls, place: Path, device: str | None) -> Self:
+    def _loaded(cls, place: Path, device: str) -> Self:
         manifest, known = read_manifest(place), subclasses(cls)
-        name = manifest["estimator"]
-        if name not in known:
+        name = manifest.get("estimator")
+        if isinstance(name, str) and name not in known:
             raise ValueError(
                 f"The directory {str(place)!r} holds a {name}, not a {cls.__name__}. Call "
                 f"{name.rpartition('.')[2]}.from_pretrained, or skdice.estimators.load_pretrained, "
                 f"which loads any class that has been imported."
             )
         try:
+            if not isinstance(name, str):
+                raise ValueError("skdice.json does not name the class of an estimator")
             parameters, learned, network = read_entries(place, manifest)
-            if device is not None:
-                parameters["device"] = device
-            estimator: Self = known[name](**parameters)
-            estimator._fitted = _read_fitted(place, learned, network, estimator.device)
+            estimator: Self = known[name](**{**parameters, "device": device})
+            _check_learned(learned, network)
+            estimator._fitted = _read_fitted(place, learned, network, device)
             for attribute, decision in estimator.internals.fitted.task.decision.items():
                 setattr(copy.copy(estimator), attribute, decision)  # It has to be one that can be.
         except MemoryError:
@@ -159,6 +174,26 @@ def load_pretrained(directory: str | os.PathLike[str], *, device: str | None = N
     array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
     """
     return SavedEstimator.from_pretrained(directory, device=device)
+
+
+def _check_learned(learned: dict[str, Any], network: dict[str, Any]) -> None:
+    """Raise a ValueError if skdice.json has values that no fit gives."""
+    task = learned["task"]
+    for made, values in ((Fitted, learned), (type(task), vars(task))):
+        hints = get_type_hints(made)
+        for name, value in values.items():
+            is_union = get_origin(hints[name]) in (Union, UnionType)
+            parts = get_args(hints[name]) if is_union else (hints[name],)
+            kinds = [get_origin(part) or part for part in parts]
+            kinds += [int] * (float in kinds)
+            if not {Any, Literal}.intersection(kinds) and not isinstance(value, tuple(kinds)):
+                raise ValueError(f"{name} must be of type {hints[name]}; got {value!r:.80}")
+    values = {**vars(task), **network}
+    for name in _OPTIONS.keys() & values:
+        check_option("skdice.json", name, values[name], _OPTIONS[name])
+    for name in ("max_length", "max_epochs"):
+        check_number("skdice.json", name, network[name], low=1, integer=True)
+    check_number("skdice.json", "lr", network["lr"], low=0)
 
 
 def _read_fitted(

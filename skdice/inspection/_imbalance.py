@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import pandas as pd
 
-from .._inputs import check_rows, column_names, describe, is_table
+from .._inputs import check_rows, check_y, column_names, describe, is_table
 from .._typing import Answers, Labels, Questions, TagSequences
 from ..metrics import are_chunk_tags, read_answers
 from ..tasks import check_indicator, check_questions
@@ -144,8 +144,7 @@ def _report_answers(rows: Sequence[object], X: Any) -> pd.DataFrame:
     if X is None:
         raise ValueError("y has answers, so X must have their questions and contexts; got None.")
     contexts = check_questions(X)[1]
-    if len(contexts) != len(rows):
-        raise ValueError(f"X has {len(contexts)} rows, but y has {len(rows)}.")
+    check_y(rows, len(contexts), "answers")
     n_answerable = negatives = 0
     for i, (row, context) in enumerate(zip(rows, contexts)):
         has_answer = any(read_answers(row, f"row {i} of y"))

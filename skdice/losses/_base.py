@@ -103,8 +103,8 @@ class Loss(BaseEstimator, nn.Module):
     _texts: ClassVar[dict[str, str]] = {"raises": _RAISES}
     # About how many steps the sums are formed over in training.
     memory = 0.0  # type: float | str
-    # The class weights as they were given, and on the device.
-    _sent_weight = None  # type: tuple[Any, Tensor] | None
+    # The class weights as they were given, a copy of their values, and on the device.
+    _sent_weight = None  # type: tuple[Any, Tensor | None, Tensor] | None
     get_params: ClassVar[Callable[..., dict[str, Any]]]
     set_params: ClassVar[Callable[..., Any]]
 
@@ -284,10 +284,13 @@ class Loss(BaseEstimator, nn.Module):
     def _class_weight(self, logits: Tensor, shape: tuple[int, ...]) -> Tensor:
         what = f"The 'class_weight' parameter of {type(self).__name__}"
         # What was sent to a device stays there: to send it again would wait for the device.
+        is_compiling = torch.compiler.is_compiling()
         if self._sent_weight is not None:
-            source, weight = self._sent_weight
+            source, values, weight = self._sent_weight
             is_there = (weight.dtype, weight.device) == (logits.dtype, logits.device)
-            if source is self.class_weight and is_there and weight.shape == shape:
+            is_there = is_there and source is self.class_weight and weight.shape == shape
+            # An array may have been changed in place.
+            if is_there and (is_compiling or _is_equal(values, self.class_weight)):
                 return weight
         one, two = "one weight per class", "the weights of 0 and 1 for each label"
         meaning = one if len(shape) == 1 else two
@@ -303,9 +306,16 @@ class Loss(BaseEstimator, nn.Module):
                 f"{what} must have shape {shape}, {meaning}; got {tuple(weight.shape)}."
             )
         _check_weights(what, "class", weight)
-        if not torch.compiler.is_compiling():
-            self._sent_weight = (self.class_weight, weight)
+        if not is_compiling:
+            values = torch.as_tensor(self.class_weight).detach()
+            # To compare with weights on a device would wait for it.
+            values = values.clone() if values.device.type == "cpu" else None
+            self._sent_weight = (self.class_weight, values, weight)
         return weight
+
+
+def _is_equal(values: Tensor | None, class_weight: ClassWeight) -> bool:
+    return values is None or torch.equal(values, torch.as_tensor(class_weight))
 
 
 def against_rest(logits: Tensor) -> Tensor:

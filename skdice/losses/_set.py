@@ -209,13 +209,10 @@ def _in_blocks(
     if n_items <= size or torch.compiler.is_compiling():  # A compiler cuts by itself.
         return [function(items, of_cells)]
     of_cells = of_cells.expand(n_items, -1)
-    blocks = (
-        (Items(*(part[start : start + size] for part in items)), of_cells[start : start + size])
-        for start in range(0, n_items, size)
-    )
+    blocks = zip(*(torch.split(part, size) for part in (*items, of_cells)))
     return [
-        checkpoint(function, *block, use_reentrant=False, preserve_rng_state=False)
-        for block in blocks
+        checkpoint(function, Items(*parts), cells, use_reentrant=False, preserve_rng_state=False)
+        for *parts, cells in blocks
     ]
 
 

@@ -11,8 +11,8 @@ from .._inputs import check_rows, describe, list_items
 from .._parameters import check_option
 from .._typing import Strings, TagSequences
 
-# How each tag scheme writes the roles of a word: B begins an entity, I is inside, E ends it, and S
-# is an entity of one word.
+# How each scheme writes the roles of a word: B begins an entity, I is inside, E ends it, S is an
+# entity of one word.
 SPELLINGS = {
     "IOB1": "BI",
     "IOB2": "BI",

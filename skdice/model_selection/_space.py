@@ -141,12 +141,15 @@ def make_space(space: Any, estimator: BaseEstimator) -> tuple[Space, dict[str, A
     if isinstance(space, Mapping):
         values = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in space.items()}
     if not values or not all(
-        isinstance(given, BaseDistribution) or (isinstance(given, list | tuple) and given)
-        for given in values.values()
+        isinstance(name, str)
+        and (isinstance(given, BaseDistribution) or (isinstance(given, list | tuple) and given))
+        for name, given in values.items()
     ):
         allowed = (
-            "None, a dict of lists of values or Optuna distributions by parameter, or a callable "
-            "that takes an Optuna trial and returns a dict of parameters"
+            "None, a dict of parameters (str) to lists of values or distributions of Optuna "
+            "(list(range(3)) in place of range(3), optuna.distributions.FloatDistribution(0, 1) in "
+            "place of SciPy's uniform(0, 1)), or a callable that takes an Optuna trial and returns "
+            "a dict of parameters"
         )
         raise not_allowed("DiceSearchCV", "space", allowed, space, TypeError)
     # A loss comes first, as it decides which of the others are drawn.

@@ -1,5 +1,6 @@
 """A study: opened, run trial by trial, and tabulated as scikit-learn does."""
 
+import json
 import math
 import numbers
 import os
@@ -19,7 +20,7 @@ from optuna.exceptions import ExperimentalWarning, TrialPruned
 from optuna.pruners import BasePruner, MedianPruner, NopPruner
 from optuna.samplers import TPESampler
 from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 from optuna.study import Study, StudyDirection
 from optuna.trial import FixedTrial, FrozenTrial, Trial, TrialState
 from scipy.stats import rankdata
@@ -38,6 +39,8 @@ _N_COMPLETE = 4
 # Attributes of a study and of its trials.
 _MADE_OF, _FOLDS, _ERROR, _PARAMETERS = "made_of", "folds", "error", "parameters"
 _SCORED = (TrialState.COMPLETE, TrialState.PRUNED)
+_RECORD = b'{"op_code":'  # Each line of a journal begins so.
+_KEPT = {TrialState.COMPLETE, TrialState.WAITING}
 
 
 @dataclass(frozen=True)
@@ -120,9 +123,9 @@ def run_study(
 ) -> Study:
     """Run the trials that the study of a DiceSearchCV lacks, and return it.
 
-    The first trial of a new study suggests what `first` says; `made_of` is what a trial's score
-    depends on. A ValueError says that processes cannot share the storage, or that the study belongs
-    to another search.
+    The first trial suggests what `first` says, or another trial if that one was lost; `made_of` is
+    what a trial's score depends on. A ValueError says that processes cannot share the storage, or
+    that the study belongs to another search.
     """
     storage, n_jobs = _open_storage(search.storage), effective_n_jobs(search.n_jobs)
     if n_jobs > 1 and isinstance(storage, InMemoryStorage):
@@ -141,28 +144,33 @@ def run_study(
         )
         if search.storage is not None:  # A study in memory is no other search's.
             _check_owner(study, digest(made_of))
-        if first and not study.get_trials(deepcopy=False):
-            study.enqueue_trial(first)
         for trial in _counted(study):
             if trial.state in _SCORED:
                 objective.parameters_of(trial)
-        _run_trials(study, objective, n_jobs, search)
+        _run_trials(study, objective, n_jobs, search, first)
     return study
 
 
-def _run_trials(study: Study, objective: Objective, n_jobs: int, search: Any) -> None:
+def _run_trials(
+    study: Study, objective: Objective, n_jobs: int, search: Any, first: dict[str, Any] | None
+) -> None:
     """Run trials until the study has enough of them or time is over, and show how it goes."""
     from tqdm.auto import tqdm
 
     n_done = len(_counted(study))
     n_left = max(search.n_trials - n_done, 0)
+    # If the first one seems to run, another process may be at it, or was killed: it has the time
+    # of one more trial.
+    due = min(n_jobs, n_left - 1) if TrialState.RUNNING in _states(study, first) else 0
     end = math.inf if search.timeout is None else time.monotonic() + search.timeout
 
     def tasks() -> Iterator[Any]:
-        for _ in range(n_left):
+        for i in range(n_left):
             # Other searches may run trials of the same study.
             if len(_counted(study)) >= search.n_trials or time.monotonic() >= end:
                 return
+            if first and i == due and not _KEPT.intersection(_states(study, first)):
+                study.enqueue_trial(first)
             yield delayed(_run_trial)(study, objective)
 
     parallel = Parallel(
@@ -184,6 +192,12 @@ def _run_trials(study: Study, objective: Objective, n_jobs: int, search: Any) ->
 def _run_trial(study: Study, objective: Objective) -> None:
     with _quiet():
         study.optimize(objective, n_trials=1)
+
+
+def _states(study: Study, first: dict[str, Any] | None) -> set[TrialState]:
+    """Return the states of the trials that were told what to suggest, as the first one is."""
+    trials = study.get_trials(deepcopy=False)
+    return {trial.state for trial in trials if trial.system_attrs.get("fixed_params") == first}
 
 
 def _counted(study: Study) -> list[FrozenTrial]:
@@ -214,12 +228,41 @@ def _open_storage(storage: Any) -> Any:
     if isinstance(storage, BaseStorage) or (isinstance(storage, str) and "://" in storage):
         return storage
     if isinstance(storage, str | os.PathLike) and os.fspath(storage):
-        return JournalStorage(JournalFileBackend(os.path.abspath(os.fspath(storage))))
+        return _open_journal(os.path.abspath(os.fspath(storage)))
     allowed = (
         "None, the path of a journal file (str or PathLike), the URL of a database or an "
         "Optuna storage"
     )
     raise not_allowed("DiceSearchCV", "storage", allowed, storage, TypeError)
+
+
+def _open_journal(path: str) -> JournalStorage:
+    """Open a journal file without its last line if a kill or a full disk has cut that off."""
+    lock = JournalFileSymlinkLock(path)
+    backend = JournalFileBackend(path, lock)
+    lock.acquire()  # While no process writes, a line without an end is one that was lost.
+    try:
+        with open(path, "rb+") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    if not line.endswith(b"\n") and _RECORD.startswith(line[: len(_RECORD)]):
+                        file.truncate(file.tell() - len(line))
+                        warnings.warn(
+                            f"{path}, line {number}: the line was cut off and is dropped. The "
+                            f"study goes on without it.",
+                            stacklevel=5,
+                        )
+                        break
+                    json.loads(line)["op_code"]
+                except (KeyError, TypeError, ValueError) as error:
+                    raise ValueError(
+                        f"{path}, line {number}: this is no record of Optuna's journal. If a "
+                        f"process was killed while it wrote the line, delete it, and the study "
+                        f"goes on without it."
+                    ) from error
+    finally:
+        lock.release()
+    return JournalStorage(backend)
 
 
 def _check_owner(study: Study, made_of: str) -> None:

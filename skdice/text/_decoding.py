@@ -17,7 +17,7 @@ from ._queries import EncodedQueries
 from ._tags import best_sequences
 
 Threshold = float | Mapping[str, float]
-# Biases to try, as shares of the largest one, which is at least so large.
+# Biases to try, as shares of the largest one, and the least that this one is.
 _STEPS = np.arange(-40, 41) / 40
 _SHORTEST_REACH = 4.0
 

@@ -9,12 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.datasets import (
-    read_doccano,
-    read_label_studio,
-    write_doccano,
-    write_label_studio,
-)
+from skdice.datasets import read_doccano, read_label_studio, write_doccano, write_label_studio
 from skdice.text import Entity
 
 TOOLS = {
@@ -189,10 +184,7 @@ def test_what_is_left_out_is_counted(write, reader, content, parameters, n_rows,
     assert left_out == expected
 
 
-GOOD = {
-    read_label_studio: task([]),
-    read_doccano: {"text": "a", "label": []},
-}
+GOOD = {read_label_studio: task([]), read_doccano: {"text": "a", "label": []}}
 # For each reader a row, after a good one, and what is said of it.
 BAD_ROWS = {
     read_label_studio: [

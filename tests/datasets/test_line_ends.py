@@ -5,13 +5,7 @@ import lzma
 
 import pytest
 
-from skdice.datasets import (
-    read_conll,
-    read_conllu,
-    read_doccano,
-    read_labeled_text,
-    read_pairs,
-)
+from skdice.datasets import read_conll, read_conllu, read_doccano, read_labeled_text, read_pairs
 
 CONLLU = "1\ta\t_\tX" + "\t_" * 6 + "\n2\tb\t_\tY" + "\t_" * 6 + "\n\n1\tc\t_\tX" + "\t_" * 6 + "\n"
 # For each reader: the name of a file, and its content in several lines.

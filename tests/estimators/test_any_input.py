@@ -147,7 +147,7 @@ def check_labels(classifier, X):
         ("pairs", st.lists(st.tuples(texts, texts), max_size=5), check_labels),
     ],
 )
-@examples(20)
+@examples(10)
 @given(data=st.data())
 def test_predictions(fitted, case, rows, check, family, data):
     check(fitted(case, family), data.draw(rows))
@@ -161,16 +161,12 @@ def test_entities_of_raw_text(fitted, case, texts, splitter):
 
 
 def test_there_are_entities_to_check(fitted):
-    tagger, X = fitted("queries"), easy_corpus(16)[0]
+    tagger = fitted("queries")
     tagger.threshold_ = 0.25
-    nested, flat = (
-        sum(map(len, tagger.set_params(decode=decode).predict_spans(X)))
-        for decode in ("nested", "flat")
-    )
-    assert nested > flat > 0
+    assert sum(map(len, tagger.set_params(decode="nested").predict_spans(easy_corpus(16)[0]))) > 0
 
 
-@pytest.mark.parametrize("n_words", [0, 1, 13, 14, 15, 1000, 100_000])
+@pytest.mark.parametrize("n_words", [0, 1, 13, 14, 15, 20_000])
 def test_sentences_of_any_length(fitted, n_words):
     long = (["john", "went", "to", "oslo"] * (n_words // 4 + 1))[:n_words]
     predicted = fitted("tagger").set_params(batch_size=512).predict([long])
@@ -180,7 +176,7 @@ def test_sentences_of_any_length(fitted, n_words):
 # -- fits ------------------------------------------------------------------------------------------
 
 
-@examples(6)
+@examples(3)
 @given(data=st.data(), X=sentences.filter(lambda X: sum(map(len, X)) > 1))
 def test_fit_on_tags(tiny_bert, data, X):
     tags = st.sampled_from(["O", "B-PER", "I-PER", "B-LOC"]) | words
@@ -197,7 +193,7 @@ def test_fit_on_tags(tiny_bert, data, X):
     assert {tag for row in predicted for tag in row} <= classes
 
 
-@examples(6)
+@examples(3)
 @given(X=sentences.filter(any), label=text(6).filter(bool))
 def test_fit_on_spans(tiny_bert, X, label):
     y = [[(0, len(row), label), (0, 1, "A")] if row else [] for row in X]
@@ -221,8 +217,8 @@ LABELS = {
 
 
 @pytest.mark.parametrize("kind", LABELS)
-@pytest.mark.parametrize("case", ["texts", "pairs"])
-def test_fit_on_labels(tiny_bert, case, kind):
+def test_fit_on_labels(tiny_bert, kind):
+    case = ("texts", "pairs")[list(LABELS).index(kind) % 2]
     X = list(zip(STRANGE, STRANGE[::-1])) if case == "pairs" else STRANGE
     labels = np.ravel(np.asarray(LABELS[kind], dtype=object)).tolist()
     classifier = make(case, tiny_bert)[0].fit(X, LABELS[kind])
@@ -236,7 +232,7 @@ def test_fit_on_labels(tiny_bert, case, kind):
     assert 0 <= classifier.score(X, LABELS[kind]) <= 1
 
 
-@pytest.mark.parametrize("form", [list, np.array, pd.DataFrame, sparse.csr_matrix])
+@pytest.mark.parametrize("form", [list, sparse.csr_matrix])
 def test_fit_on_several_labels(tiny_bert, form):
     y = form([[0, 0, 1], [1, 0, 0], [0, 0, 0], [1, 0, 1], [0, 0, 1], [1, 0, 0]])
     classifier = make("labels", tiny_bert)[0].fit(STRANGE, y)

@@ -25,6 +25,7 @@ from skdice.tasks import LabelFacts
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..io.conftest import CASES, make
+from ..quick import quick
 from .test_span import easy_questions
 
 FAST = {"max_epochs": 1, "lr": 3e-3, "batch_size": 2, "random_state": 0, "verbose": 0}
@@ -419,9 +420,6 @@ def test_choices_are_what_was_left_open(tiny_models, case):
     assert not open_ & set(left)
 
 
-REST = sorted(CASES.keys() - {"tagger", "questions"})
-
-
 class TestLossOutOfFold:
     def test_it_is_the_one_with_the_better_mean_in_the_folds(self, tiny_models):
         X, y = easy_corpus(25)
@@ -442,9 +440,7 @@ class TestLossOutOfFold:
         assert list(map(list, same.predict(X))) == list(map(list, tagger.predict(X)))
         assert tagger.get_params()["loss"] == "cv"
 
-    @pytest.mark.parametrize(
-        "case", ["tagger", "questions", *(pytest.param(c, marks=pytest.mark.slow) for c in REST)]
-    )
+    @pytest.mark.parametrize("case", quick(["tagger", "questions"], CASES))
     def test_every_estimator_takes_it(self, tiny_models, case):
         estimator, X, y = make(case, tiny_models("bert"), loss="cv")
         estimator.fit(X, y)

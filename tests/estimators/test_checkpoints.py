@@ -14,12 +14,7 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from skorch.callbacks import (
-    Callback,
-    EarlyStopping,
-    PrintLog,
-    ProgressBar,
-)
+from skorch.callbacks import Callback, EarlyStopping, PrintLog, ProgressBar
 
 from skdice import DiceTokenTagger
 from skdice._digest import digest

@@ -17,13 +17,11 @@ import pytest
 import torch
 import transformers as tr
 
-from skdice import (
-    DiceSpanExtractor,
-    DiceTokenTagger,
-)
+from skdice import DiceSpanExtractor, DiceTokenTagger
 from skdice.nn import Batcher, TokenModule, describe_encoder
 
 from ..corpora import easy_corpus
+from ..quick import quick
 from ..spies import encoded_rows
 from ..tiny_models import BUILDERS, build_bert, save
 from .test_span import easy_questions
@@ -91,15 +89,8 @@ FREEZABLE = [name for name, family in FAMILIES.items() if not family.cannot_free
 X, Y = easy_corpus(8)
 FAST = {"max_epochs": 1, "lr": 1e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 FAST |= {"loss": "dice", "precision": "fp32"}
-# The others are in `make test-all`.
 QUICK = ["bert", "roberta", "xlnet", "deberta_v2"]
-
-
-def some(names):
-    return [pytest.param(n, marks=[] if n in QUICK else pytest.mark.slow) for n in names]
-
-
-every_family = pytest.mark.parametrize("name", some(FAMILIES))
+every_family = pytest.mark.parametrize("name", quick(QUICK, FAMILIES))
 
 
 def save_model(config, path, tokenizer):
@@ -197,7 +188,7 @@ def test_longest_text(models, name):
         assert scores.isfinite().all()
 
 
-@pytest.mark.parametrize("name", some(FREEZABLE))
+@pytest.mark.parametrize("name", quick(QUICK, FREEZABLE))
 @pytest.mark.parametrize("n_frozen_layers", [0, 1, N_LAYERS])
 def test_what_is_below_is_frozen_and_what_is_above_is_not(models, name, n_frozen_layers):
     """Against the gradients of the hidden states."""
@@ -212,7 +203,7 @@ def test_what_is_below_is_frozen_and_what_is_above_is_not(models, name, n_frozen
     assert all(p.requires_grad for p in module.head_parameters())
 
 
-@pytest.mark.parametrize("name", some(FREEZABLE))
+@pytest.mark.parametrize("name", quick(QUICK, FREEZABLE))
 def test_frozen_layers_have_no_dropout_and_others_have(models, name):
     for k in range(N_LAYERS):
         module = load(models(name), k).train()
@@ -230,7 +221,7 @@ def test_layers_that_cannot_be_told_apart(models, name, n_frozen_layers):
         TokenModule(models(name), 3, n_frozen_layers)
 
 
-@pytest.fixture(scope="module", params=some(OWN))
+@pytest.fixture(scope="module", params=quick(QUICK, OWN))
 def own(request):
     """The name of a family with its own tokenizer."""
     return request.param

@@ -11,12 +11,7 @@ import torch
 from scipy.special import expit, softmax
 from skorch.callbacks import Callback
 
-from skdice import (
-    DicePairClassifier,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
+from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.losses import DiceLoss, FocalLoss, SelfAdjustingDiceLoss, SumsMemory, TverskyLoss
 from skdice.tasks import Tagging, TrainingSet
 from skdice.text import Draw
@@ -24,6 +19,7 @@ from skdice.text import Draw
 from ..corpora import FILLERS, easy_corpus, easy_pairs, easy_texts
 from ..io.conftest import CASES, make
 from ..nn.toy import make_dataset
+from ..quick import quick
 from .test_span import easy_questions
 
 FAST = {"max_epochs": 1, "lr": 3e-3, "batch_size": 4, "random_state": 0, "verbose": 0}
@@ -70,8 +66,13 @@ def weights_of(estimator):
 
 
 class TestWhatAnEpochHas:
-    @pytest.mark.parametrize("case", CASES)
-    @pytest.mark.parametrize("ratio, n_drawn", [(None, 48), (1, 12), (3.0, 24), (100, 48)])
+    @pytest.mark.parametrize(
+        "case, ratio, n_drawn",
+        [
+            *((case, 1, 12) for case in CASES),
+            *(("tagger", ratio, n) for ratio, n in ((None, 48), (3.0, 24), (100, 48))),
+        ],
+    )
     def test_of_every_estimator(self, case, ratio, n_drawn, tiny_bert):
         estimator = make(case, tiny_bert, negative_ratio=ratio, **FAST)[0].fit(*rare_rows(case))
         assert estimator.history_["n_texts"].tolist() == [n_drawn]
@@ -193,7 +194,7 @@ class TestCalibration:
             np.testing.assert_allclose(p[:, 1], [1, 0], atol=0.02)
         np.testing.assert_allclose(p[:, 0 if kind == "labels" else 1], 0.1, atol=0.03)
 
-    @pytest.mark.parametrize("loss", ["ce", FocalLoss(gamma=0.0)], ids=["softmax", "sigmoid"])
+    @pytest.mark.parametrize("loss", quick(["ce"], ["ce", FocalLoss(gamma=0.0)]))
     def test_questions(self, loss, quick_bert):
         """Long contexts have an answer, in one of their windows; an epoch is one step."""
         X, y = [("who", "mary was the")] * 480, [""] * 480

@@ -13,6 +13,7 @@ from skdice import DiceTokenTagger
 from skdice.estimators import load_pretrained
 from skdice.text import SHAPES
 
+from ..quick import quick
 from .test_checkpoints import assert_same_fit, continued, killed
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
@@ -21,7 +22,9 @@ X = [["the", "Rome", "met", "john"], ["the", "rome", "met", "John"]] * 16
 Y = [["O", "B-X", "O", "O"], ["O", "O", "O", "B-X"]] * 16
 
 
-@pytest.fixture(scope="module", params=["bert", "distilbert", "mpnet"])
+@pytest.fixture(
+    scope="module", params=quick(["bert", "distilbert"], ["bert", "distilbert", "mpnet"])
+)
 def model(request, quick_bert, tiny_models):
     """An encoder with a table of token types, and two without."""
     return quick_bert if request.param == "bert" else tiny_models(request.param)

@@ -30,12 +30,7 @@ def test_counts_by_hand(true_kind, pred_kind):
     assert frame.index.tolist() == frame.columns.tolist() == ["LOC", "ORG", "PER", "none"]
     assert (frame.index.name, frame.columns.name) == ("gold", "predicted")
     assert (frame.dtypes == np.int64).all()
-    assert frame.to_numpy().tolist() == [
-        [0, 0, 1, 2],
-        [0, 0, 0, 1],
-        [0, 0, 1, 0],
-        [1, 0, 2, 0],
-    ]
+    assert frame.to_numpy().tolist() == [[0, 0, 1, 2], [0, 0, 0, 1], [0, 0, 1, 0], [1, 0, 2, 0]]
 
 
 def test_picture_shows_the_table():

@@ -156,7 +156,7 @@ def test_an_answer_is_a_text_that_is_not_empty():
 @pytest.mark.parametrize(
     "y, X, error, message",
     [
-        (ANSWERS, QUESTIONS[:1], ValueError, "X has 1 rows, but y has 2"),
+        (ANSWERS, QUESTIONS[:1], ValueError, "got 1 rows of X and 2 of y"),
         (ANSWERS, [("a", "b"), ("a", "b", "c")], ValueError, "row 1"),
         ([ANSWERS[0], {"a": 1}], QUESTIONS, ValueError, r"row 1 of y .*\['a'\]"),
     ],

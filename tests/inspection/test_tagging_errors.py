@@ -4,10 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from skdice.inspection import TaggingErrors
-from skdice.metrics import (
-    entity_precision_recall_fscore_support,
-    get_entities,
-)
+from skdice.metrics import entity_precision_recall_fscore_support, get_entities
 
 from .tagged_sentences import CHUNK_TAGS, both, compare, corpora
 

@@ -1,5 +1,6 @@
 """What cannot be loaded says which directory, what is wrong, and what to do."""
 
+import copy
 import hashlib
 import json
 import os
@@ -105,6 +106,22 @@ DAMAGES = {
     "no manifest": (remove("skdice.json"), "was not saved by skdice"),
     "older": (manifest(lambda c: c.update(format_version=2)), "has format 2, .* or fit again"),
     "unknown class": (manifest(lambda c: c.update(estimator="DiceOracle")), "holds a DiceOracle"),
+    "no class": (manifest(lambda c: c.pop("estimator")), "does not name the class"),
+    "no class that is a name": (manifest(lambda c: c.update(estimator=["x"])), "does not name the"),
+    "an unknown scheme": (field("scheme", "foo"), "'scheme' parameter of skdice.json .* Got 'foo'"),
+    "an unknown splitter": (field("splitter", "foo"), "'splitter' .* Got 'foo'"),
+    "classes that are no array": (field("classes", "B-PER"), "classes must be of type .*ndarray"),
+    "a CRF that is no bool": (field("crf", "yes"), "crf must be of type bool | None; got 'yes'"),
+    "an unknown precision": (
+        manifest(lambda c: c["network"].update(predict_precision="fp8")),
+        "'predict_precision' .* Got 'fp8'",
+    ),
+    "windows without a length": (
+        manifest(lambda c: c["network"].update(max_length=-1)),
+        "'max_length' .* Got -1",
+    ),
+    "no history": (manifest(lambda c: c["fitted"].update(history="a")), "history must be of type"),
+    "too many layers": (config(num_hidden_layers=10**6), "'num_hidden_layers': 1000000, and the"),
     "a bias that is too large": (field("bias", 1e308), "background_bias_.* Got 1e.308"),
     "a threshold above 1": (field("threshold", 7.0), "threshold_.* Got 7.0"),
     "a threshold that is NaN": (field("threshold", {"type": "float", "value": "nan"}), "Got nan"),
@@ -117,10 +134,7 @@ DAMAGES = {
     "a weight less": (without_a_weight, "no weights classifier.bias"),
     "another network": (config(num_hidden_layers=3), "no weights of the right shape .*layer.2"),
     # Nothing is unpickled.
-    "pickled weights": (
-        pickled_in_place_of_weights,
-        "loaded: pytorch_model.bin is missing",
-    ),
+    "pickled weights": (pickled_in_place_of_weights, "loaded: pytorch_model.bin is missing"),
     "a pickle": (
         manifest(lambda c: c["parameters"].update(lr={"type": "pickle", "value": "x"})),
         "pickle",
@@ -144,10 +158,7 @@ DAMAGES = {
         added("adapter_config.json", '{"base_model_name_or_path": "x/y"}'),
         "adapter_config.json is missing, or was not saved with it",
     ),
-    "special tokens": (
-        added("special_tokens_map.json"),
-        "not saved with it",
-    ),
+    "special tokens": (added("special_tokens_map.json"), "not saved with it"),
 }
 
 
@@ -160,11 +171,21 @@ def test_damaged_directories(copied_tagger, name):
     assert str(copied_tagger) in str(caught.value)
 
 
-def test_a_device_that_is_not_here(copied_tagger):
-    manifest(lambda content: content["parameters"].update(device="cuda:99"))(copied_tagger)
-    with pytest.raises(ValueError, match=r"must be one of {'auto', 'cpu'.* Got 'cuda:99'"):
-        load_pretrained(copied_tagger)
-    assert load_pretrained(copied_tagger, device="cpu").device == "cpu"
+def test_a_device_is_no_part_of_a_model(fitted, tmp_path):
+    estimator = copy.copy(fitted("tagger")[0]).set_params(device="cuda:99")
+    estimator.save_pretrained(tmp_path)
+    assert "cuda:99" not in (tmp_path / "skdice.json").read_text()
+    assert load_pretrained(tmp_path).device == "auto"
+    assert load_pretrained(tmp_path, device="cpu").device == "cpu"
+    with pytest.raises(ValueError, match=r"^The 'device' parameter must be one of {'auto', 'cpu'"):
+        load_pretrained(tmp_path, device="cuda:99")
+
+
+def test_a_base_model_with_too_many_layers(own_bert):
+    content = json.loads((own_bert / "config.json").read_text())
+    (own_bert / "config.json").write_text(json.dumps({**content, "num_hidden_layers": 10**6}))
+    with pytest.raises(ValueError, match="'num_hidden_layers': 1000000, and the weights file has"):
+        DiceTokenTagger(own_bert, verbose=0).fit([["a"], ["b"]], [["X"], ["Y"]])
 
 
 def test_what_people_add_is_no_damage(copied_tagger, fitted):

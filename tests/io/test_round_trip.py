@@ -18,6 +18,7 @@ from skdice.losses import DiceLoss, WeightedCrossEntropyLoss
 from skdice.model_selection import tune_decision
 
 from ..corpora import easy_pairs, easy_texts
+from ..quick import quick
 from .conftest import CASES, FAST, make
 
 METHODS = ("predict", "predict_proba", "decision_function", "predict_spans", "no_answer_score")
@@ -53,10 +54,15 @@ def shown(estimator):
     return {name: (type(value), repr(value)) for name, value in named.items()}
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "xlnet"])
-@pytest.mark.parametrize("case", CASES)
-def test_predictions_parameters_and_state_are_equal(fitted, case, family, tmp_path):
-    estimator, X, y = fitted(case, family)
+OTHERS = [("tagger", "roberta"), ("questions", "roberta"), ("pairs", "xlnet"), ("queries", "xlnet")]
+EVERY = [(case, family) for case in CASES for family in ("bert", "roberta", "xlnet")]
+
+
+@pytest.mark.parametrize(
+    "of", quick([*((case, "bert") for case in CASES), *OTHERS], EVERY), ids=str
+)
+def test_predictions_parameters_and_state_are_equal(fitted, of, tmp_path):
+    (case, _), (estimator, X, y) = of, fitted(*of)
     before, labels = shown(estimator), dict(estimator.net_.module_.transformer.config.id2label)
     generator = torch.get_rng_state()
     loaded = saved_and_loaded(estimator, tmp_path / "saved")
@@ -86,7 +92,7 @@ def test_files_that_change_after_loading(fitted, own_bert, tmp_path):
     assert_same(outputs(own, X), outputs(estimator, X))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", quick(["tagger", "pairs", "texts", "questions", "queries"], CASES))
 def test_again(fitted, case, tmp_path, capfd):
     """Loaded by its name, pickled and saved again; and fitted again from the base model."""
     estimator, X, y = fitted(case)

@@ -6,12 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    AutoModel,
-    AutoModelForQuestionAnswering,
-    AutoTokenizer,
-    pipeline,
-)
+from transformers import AutoModel, AutoModelForQuestionAnswering, AutoTokenizer, pipeline
 
 from skdice import DiceTokenTagger
 from skdice._pretrained import quiet_transformers

@@ -7,21 +7,9 @@ import torch
 from sklearn.base import clone
 from torch.autograd import gradcheck
 
-from skdice.losses import (
-    CrossEntropyLoss,
-    DiceLoss,
-    FocalLoss,
-    SelfAdjustingDiceLoss,
-    TverskyLoss,
-)
+from skdice.losses import CrossEntropyLoss, DiceLoss, FocalLoss, SelfAdjustingDiceLoss, TverskyLoss
 
-from .catalogue import (
-    CASES,
-    IDS,
-    IGNORED,
-    batch,
-    value_and_gradient,
-)
+from .catalogue import CASES, IDS, IGNORED, batch, value_and_gradient
 from .reference import reference_gradient, reference_value
 
 GAPS = (5, 17, 30, 50, 88, 176)

@@ -6,13 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from skdice.losses import (
-    CrossEntropyLoss,
-    DiceLoss,
-    FocalLoss,
-    SelfAdjustingDiceLoss,
-    TverskyLoss,
-)
+from skdice.losses import CrossEntropyLoss, DiceLoss, FocalLoss, SelfAdjustingDiceLoss, TverskyLoss
 
 from .catalogue import (
     CASES,

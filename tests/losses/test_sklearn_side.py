@@ -4,6 +4,7 @@ import copy
 import inspect
 import pickle
 
+import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
@@ -46,6 +47,18 @@ def test_copies_are_the_same_function(copied):
         assert twin.get_params() == case.loss.get_params()
         assert repr(twin) == repr(case.loss)
         assert twin(logits, target) == case.loss(logits, target)
+
+
+@pytest.mark.parametrize("kind", [list, np.array, lambda w: torch.tensor(w).double()])
+def test_class_weights_that_are_changed_in_place_count(kind):
+    weight, (logits, target) = kind([1.0, 2.0, 3.0]), batch("classes")
+    loss = WeightedCrossEntropyLoss(class_weight=weight)
+    assert loss(logits, target) == loss(logits, target)
+    weight[1] = 20.0
+    assert loss(logits, target) == WeightedCrossEntropyLoss(class_weight=weight)(logits, target)
+    weight[2] = -1.0
+    with pytest.raises(ValueError, match="not negative"):
+        loss(logits, target)
 
 
 @pytest.mark.parametrize("cls", CLASSES)

@@ -74,6 +74,18 @@ class Peak(ClassifierMixin, BaseEstimator):
         return 1 - (self.x - 0.3) ** 2 - X[0, 0] / 100
 
 
+class Losses(Peak):
+    """Has the parameters that the default space searches."""
+
+    def __init__(
+        self, loss="dice", lr=1.0, alpha=None, beta=None, gamma=None, memory=None, ce_weight=None,
+        K=None, act=None,
+    ):  # fmt: skip
+        super().__init__(act=act)
+        self.loss, self.lr, self.alpha, self.beta, self.gamma = loss, lr, alpha, beta, gamma
+        self.memory, self.ce_weight, self.K = memory, ce_weight, K
+
+
 def space(trial):
     return {"x": trial.suggest_float("x", 0.0, 1.0)}
 

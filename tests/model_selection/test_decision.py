@@ -19,10 +19,7 @@ from skdice import (
     DiceTokenTagger,
 )
 from skdice.datasets import make_questions
-from skdice.metrics import (
-    get_entities,
-    squad_f1_score,
-)
+from skdice.metrics import get_entities, squad_f1_score
 from skdice.model_selection import tune_decision
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts

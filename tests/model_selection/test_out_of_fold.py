@@ -8,12 +8,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
 import skdice.fitting
-from skdice import (
-    DicePairClassifier,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
+from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.datasets import make_questions
 from skdice.model_selection import cross_val_predict_proba, tune_decision
 

@@ -10,12 +10,9 @@ import optuna
 import pandas as pd
 import pytest
 import sklearn
-from optuna.distributions import (
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FixedTrial
+from scipy.stats import uniform
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import make_classification
 from sklearn.exceptions import FitFailedWarning, NotFittedError
@@ -220,7 +217,10 @@ class TestSpaces:
             ({"kind": "plain"}, "'kind': 'plain'"),
             ({"x": []}, r"'x': \[\]"),
             ({}, "Got {} instead"),
-            ([{"x": [1]}], r"'space' .* None, a dict of lists .* Got \[{'x': \[1\]}\]"),
+            ([{"x": [1]}], r"'space' .* None, a dict of parameters .* Got \[{'x': \[1\]}\]"),
+            ({3: [1]}, r"a dict of parameters \(str\) .* Got {3: \[1\]}"),
+            ({"x": range(3)}, r"list\(range\(3\)\) in place of range\(3\).* Got {'x': range"),
+            ({"x": uniform(0, 1)}, "FloatDistribution.* in place of SciPy's .* Got {'x': <scipy"),
         ],
     )
     def test_bad_dicts(self, given, message):

@@ -2,6 +2,7 @@
 
 import pickle
 import signal
+import warnings
 
 import numpy as np
 import optuna
@@ -11,7 +12,7 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from sklearn.model_selection import KFold
 
-from .searched import CONDUCT, Act, Peak, X, Y, make_search, start_search, trials_of
+from .searched import CONDUCT, Act, Losses, Peak, X, Y, make_search, start_search, trials_of
 
 SPACE = {"x": FloatDistribution(0.0, 1.0)}
 
@@ -123,6 +124,113 @@ class TestResuming:
         optuna.create_study(storage=url, study_name="least")
         with pytest.raises(ValueError, match="belongs to another search"):
             make_search(url, study_name="least").fit(X, Y)
+
+
+class TestCutJournals:
+    """A kill or a full disk leaves half a line; a study loses that line at most."""
+
+    @pytest.fixture
+    def journal(self, tmp_path):
+        path = tmp_path / "study.journal"
+        make_search(path, n_trials=2).fit(X, Y)
+        return path
+
+    @pytest.mark.parametrize("kept", [1, 10, 11, 30, -1])
+    def test_at_the_end(self, journal, kept):
+        *lines, last = journal.read_bytes().splitlines(keepends=True)
+        journal.write_bytes(b"".join([*lines, last[:kept]]))
+        with pytest.warns(UserWarning, match=rf"study.journal, line {len(lines) + 1}: .*dropped"):
+            search = make_search(journal, n_trials=4).fit(X, Y)
+        states = [trial.state.name for trial in search.study_.trials]
+        assert states == ["COMPLETE", "RUNNING", "COMPLETE", "COMPLETE", "COMPLETE"]
+        assert len(make_search(journal, n_trials=4).fit(X, Y).study_.trials) == 5
+        assert [path.name for path in journal.parent.iterdir()] == ["study.journal"]
+
+    def test_in_the_middle(self, journal):
+        lines = journal.read_bytes().splitlines(keepends=True)
+        journal.write_bytes(b"".join([*lines[:-1], b'{"op_co', lines[-1], lines[-1]]))
+        before = journal.read_bytes()
+        with pytest.raises(ValueError, match=rf"line {len(lines)}: .*delete it, and the study"):
+            make_search(journal).fit(X, Y)
+        assert journal.read_bytes() == before
+        journal.write_bytes(b"".join(lines[:-1]))
+        make_search(journal).fit(X, Y)
+
+    @pytest.mark.parametrize("text", ["a text", '{"text": "a"}\n{"text": "b"}', "[]\n{", "0"])
+    def test_another_file_stays_as_it_is(self, tmp_path, text):
+        path = tmp_path / "mine.jsonl"
+        path.write_text(text)
+        with pytest.raises(ValueError, match="line 1: this is no record of Optuna's journal"):
+            make_search(path).fit(X, Y)
+        assert path.read_text() == text
+
+    def test_processes_that_open_and_write_at_the_same_time(self, journal, monkeypatch):
+        """No line of another process is taken for one that was cut off."""
+        monkeypatch.setenv(CONDUCT, "dawdle")
+        other, lines = start_search("dawdle", str(journal), n_trials=8)
+        with warnings.catch_warnings(action="error"):
+            while other.is_alive():
+                make_search(journal, n_trials=1).fit(X, Y)
+        assert lines.read().splitlines()[-1] == "8"
+
+
+class TestTheFirstTrial:
+    """Cross-entropy as the estimator has it; another trial takes its place if it was lost."""
+
+    @pytest.fixture(params=["memory", "{}/study.journal", "sqlite:///{}/study.db"])
+    def storage(self, request, tmp_path):
+        if request.param == "memory":
+            return optuna.storages.InMemoryStorage()
+        return request.param.format(tmp_path)
+
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+    @pytest.mark.parametrize(
+        "end, n_trials", [(KeyboardInterrupt, 3), (ValueError, 1), (SystemExit, 1), (SystemExit, 3)]
+    )
+    def test_it_was_lost(self, storage, end, n_trials):
+        def stop(estimator, X):
+            raise end
+
+        search = make_search(storage, estimator=Losses(act=Act(stop)), space=None)
+        with pytest.raises(end):
+            search.fit(X, Y)
+        search.estimator.act.function = lambda *_: None
+        # An error counts as a trial, Ctrl-C does not.
+        search.set_params(n_trials=n_trials + (end is ValueError)).fit(X, Y)
+        assert baselines(search) == ["COMPLETE"]
+        search.set_params(n_trials=n_trials + 3).fit(X, Y)
+        assert baselines(search) == ["COMPLETE"]
+
+    def test_its_process_was_killed(self, tmp_path):
+        for storage in (f"{tmp_path}/study.journal", f"sqlite:///{tmp_path}/study.db"):
+            hanging, lines = start_search("hang", storage, estimator=Losses(), space=None)
+            try:
+                wait_for_fit(lines)
+            finally:
+                hanging.kill()
+                hanging.join()
+            search = make_search(storage, estimator=Losses(), space=None, n_trials=3).fit(X, Y)
+            assert baselines(search) == ["COMPLETE"]
+
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    def test_others_do_not_run_it_meanwhile(self, tmp_path, monkeypatch, n_jobs):
+        monkeypatch.setenv(CONDUCT, "dawdle")
+        how = {"estimator": Losses(), "space": None, "n_trials": 6}
+        storage = str(tmp_path / "study.journal")
+        other, lines = start_search("dawdle", storage, **how)
+        wait_for_fit(lines)
+        search = make_search(storage, n_jobs=n_jobs, **how).fit(X, Y)
+        other.join(60)
+        assert baselines(search) == ["COMPLETE"]
+
+
+def baselines(search):
+    """Return the states of the trials of cross-entropy as it is that have ended."""
+    return [
+        trial.state.name
+        for trial in search.study_.trials
+        if trial.params == {"loss": "ce", "lr": 1.0} and trial.state.name == "COMPLETE"
+    ]
 
 
 class TestStorages:

@@ -176,17 +176,7 @@ def exact(models, directory):
     return {name: run_exact(name, models["plain"]) for name in EXACT}
 
 
-PARTS = [
-    killed,
-    launched,
-    exact,
-    alike,
-    generators,
-    validated,
-    writes,
-    faults,
-    resumed,
-]
+PARTS = [killed, launched, exact, alike, generators, validated, writes, faults, resumed]
 
 if __name__ == "__main__":
     torch.set_num_threads(1)

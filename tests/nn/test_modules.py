@@ -6,10 +6,7 @@ import shutil
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import (
-    AutoConfig,
-    BertForTokenClassification,
-)
+from transformers import AutoConfig, BertForTokenClassification
 
 from skdice.nn import TokenModule
 

@@ -162,9 +162,7 @@ def more_operators(model, name, loss):
 def main(kind, model, file):
     warnings.simplefilter("ignore")
     _batching._GPU_PIECES = 64  # So that predictions have several batches.
-    found = {
-        "waits": {name: waits_of(model, *case) for name, case in CASES.items()},
-    }
+    found = {"waits": {name: waits_of(model, *case) for name, case in CASES.items()}}
     if kind == "pretended":
         found["more operators"] = {
             **{name: more_operators(model, name, make_loss(name)) for name in ("ce", "dice")},

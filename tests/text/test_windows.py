@@ -63,11 +63,7 @@ def test_central_window_is_the_one_with_most_context(cut, n_before):
     "stride, n_pieces, message",
     [
         (None, 0, "Text 1 has 10 pieces, which leaves 0 pieces of max_length=12"),
-        (
-            2,
-            3,
-            "Text 0 has 8 pieces, .* 2 pieces .*2 are too long.* At least 3 .*stride=2",
-        ),
+        (2, 3, "Text 0 has 8 pieces, .* 2 pieces .*2 are too long.* At least 3 .*stride=2"),
     ],
 )
 def test_too_little_room(stride, n_pieces, message):

