@@ -5,7 +5,6 @@ training they are merged into its weights, so that a fitted network is as any ot
 """
 
 import copy
-import inspect
 import warnings
 from typing import Any, NamedTuple
 
@@ -185,17 +184,6 @@ def replace_token_types(transformer: Any, n_types: int) -> list[str]:
         transformer.set_submodule(name, nn.Embedding.from_pretrained(rows, freeze=False))
         transformer.config.type_vocab_size = n_types
     return [f"{name}.weight"]
-
-
-def takes_token_types(transformer: Any) -> bool:
-    """Whether the model reads token types; some have the argument and one type only."""
-    if "token_type_ids" not in inspect.signature(transformer.forward).parameters:
-        return False
-    n_types = getattr(transformer.config, "type_vocab_size", None)
-    if n_types is None:
-        # XLNet compares those of two pieces. GPT-2 and XLM would look them up among the words.
-        return bool(transformer.config.model_type == "xlnet")
-    return bool(n_types > 1)
 
 
 def freeze(transformer: Any, n_layers: int, head: set[nn.Parameter]) -> list[nn.Module]:

@@ -126,9 +126,7 @@ def shared_seed(random_state: Any, device: str) -> int:
         drawn = int(np.random.default_rng(random_state).integers(2**31))
     else:
         drawn = int(random_state)
-    seed = torch.tensor(drawn)
-    current_ranks(device).copy_first([seed])
-    return int(seed)
+    return int(current_ranks(device).gather(drawn)[0])
 
 
 def _generators(device: Any) -> list[torch.Generator]:
