@@ -28,41 +28,54 @@ class Constant(NamedTuple):
     evidence: str
 
 
-STUDY, RESULTS = "benchmarks/STUDY.md", "benchmarks/RESULTS.md"
+_STUDY, _RESULTS = "benchmarks/STUDY.md#", "benchmarks/RESULTS.md#"
+_ENCODERS, _FIRST = f"{_RESULTS}other-encoders", f"{_RESULTS}a-first-fit"
+_SAMPLED, _LENGTH = f"{_RESULTS}sampled-epochs", f"{_STUDY}the-fifth-edition"
+_QUERIES = f"{_RESULTS}asking-for-entities-bert-mrc-against-tagging-words"
+_MEMORY = f"{_RESULTS}set-losses-that-remember-steps"
 CONSTANTS = {
-    "few_entities": Constant(1200, "entities up to which dice and the CRF are taken", STUDY),
+    "few_entities": Constant(1200, "entities up to which dice and the CRF are taken", _LENGTH),
     "names": Constant(
-        2 / 3, "share of capitalised entities from which on entities are names", RESULTS
+        2 / 3,
+        "share of capitalised entities from which on entities are names",
+        f"{_RESULTS}shapes-that-are-left-out",
     ),
     "rare": Constant(
-        4, "texts without a positive for each one with, above which it is rare", STUDY
+        4, "texts without a positive for each one with, above which it is rare", "judgement"
     ),
-    "ratio": Constant(2, "negative texts for each positive one where positives are rare", STUDY),
-    "query_ratio": Constant(1, "the same for sentences with queries", STUDY),
-    "presentations": Constant(1200, "times that texts with positives are shown in a fit", STUDY),
-    "query_presentations": Constant(2400, "the same for sentences with queries", STUDY),
-    "steps": Constant(200, "optimiser steps that a fit makes at least", RESULTS),
-    "fewest_epochs": Constant(3, "epochs at least", RESULTS),
-    "most_epochs": Constant(30, "epochs at most", RESULTS),
-    "fewest_steps": Constant(150, "steps of a fit on a tiny set, in more epochs", RESULTS),
-    "set_epochs": Constant(13, "epochs of few sentences with entities, with a set loss", STUDY),
-    "set_sentences": Constant(700, "sentences from which on these epochs fall", STUDY),
-    "mean_epochs": Constant(30, "epochs of few, with a loss that is a mean over items", STUDY),
-    "mean_sentences": Constant(250, "sentences from which on those fall", STUDY),
-    "regressed_epochs": Constant(4, "epochs if the head begins as a regression", RESULTS),
-    "lr": Constant(1e-4, "learning rate of an encoder of 12 layers of 384 hidden units", RESULTS),
-    "width": Constant(384, "hidden units of that encoder; the rate falls with the width", RESULTS),
-    "depth": Constant(12, "layers of that encoder; the rate falls with the depth", RESULTS),
-    "deberta": Constant(0.45, "share of that rate for DeBERTa, as its authors publish it", RESULTS),
-    "lowest_lr": Constant(1e-5, "learning rate at least", RESULTS),
-    "highest_lr": Constant(5e-4, "learning rate at most", RESULTS),
-    "new": Constant(5, "times the rate that new weights learn at", RESULTS),
-    "again": Constant(3, "a fit that learned nothing starts again with this part of lr", RESULTS),
-    "judged_epochs": Constant(4, "epochs from which on a fit is judged at its end", RESULTS),
-    "least_gain": Constant(2, "log-likelihood that states add at least", RESULTS),
-    "enough_positives": Constant(40, "positives that a remembered set has", RESULTS),
-    "most_memory": Constant(10, "steps that are remembered at most", RESULTS),
+    "ratio": Constant(2, "negative texts for each positive one where these are rare", _SAMPLED),
+    "query_ratio": Constant(1, "the same for sentences with queries", _QUERIES),
+    "presentations": Constant(1200, "times that texts with positives are shown", _SAMPLED),
+    "query_presentations": Constant(2400, "the same for sentences with queries", _QUERIES),
+    "steps": Constant(200, "optimiser steps that a fit makes at least", _FIRST),
+    "fewest_epochs": Constant(3, "epochs at least", _FIRST),
+    "most_epochs": Constant(30, "epochs at most", _FIRST),
+    "fewest_steps": Constant(150, "steps of a fit on a tiny set, in more epochs", "judgement"),
+    "set_epochs": Constant(13, "epochs of few sentences with entities, with a set loss", _LENGTH),
+    "set_sentences": Constant(700, "sentences from which on these epochs fall", _LENGTH),
+    "mean_epochs": Constant(30, "epochs of few, with a loss that is a mean over items", _LENGTH),
+    "mean_sentences": Constant(250, "sentences from which on those fall", _LENGTH),
+    "regressed_epochs": Constant(
+        4,
+        "epochs if the head begins as a regression",
+        f"{_RESULTS}texts-whose-head-begins-as-a-regression",
+    ),
+    "lr": Constant(0.46, "learning rate times hidden units times layers", _ENCODERS),
+    "deberta": Constant(
+        0.45, "share of that rate for DeBERTa, as its authors publish", "judgement"
+    ),
+    "lowest_lr": Constant(1e-5, "learning rate at least", "judgement"),
+    "highest_lr": Constant(5e-4, "learning rate at most", "judgement"),
+    "new": Constant(5, "times the rate that new weights learn at", "judgement"),
+    "again": Constant(
+        3, "part of lr with which a fit that learned nothing starts again", "judgement"
+    ),
+    "least_gain": Constant(2, "log-likelihood that states add at least", "judgement"),
+    "enough_positives": Constant(40, "positives that a remembered set has", _MEMORY),
+    "most_memory": Constant(10, "steps that are remembered at most", _MEMORY),
 }
+# Layers of an encoder that does not say how many it has.
+_USUAL_DEPTH = 12
 _NO_ENTITIES = "Tags without a B- or I- prefix are no entities, so score is accuracy."
 
 
@@ -287,9 +300,7 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
 
 def choose_lr(encoder: Encoder, has_adapters: bool) -> Choice:
     """Take a rate that falls with the width and with the depth of the encoder."""
-    lr = constant("lr") * constant("width") / encoder.width
-    if encoder.depth:
-        lr *= constant("depth") / encoder.depth
+    lr = constant("lr") / encoder.width / (encoder.depth or _USUAL_DEPTH)
     if encoder.family.startswith("deberta"):
         lr *= constant("deberta")
     lr = float(f"{min(max(lr, constant('lowest_lr')), constant('highest_lr')):.1e}")
@@ -326,7 +337,7 @@ def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
     A head that begins trained has little to learn.
     """
     is_trained = facts.begins_trained or facts.has_trained_head
-    return is_open and max_epochs >= constant("judged_epochs") and not is_trained
+    return is_open and max_epochs > constant("fewest_epochs") and not is_trained
 
 
 def choose_rates_again(lr: float, head_lr: float, problem: BaseException) -> tuple[Choice, Choice]:

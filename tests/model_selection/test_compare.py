@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
-from skdice.estimators import DiceSpanExtractor
+from skdice.estimators import DiceSpanExtractor, Internals
 from skdice.fitting import Fitted
 from skdice.losses import DiceLoss
 from skdice.metrics import entity_precision_recall_fscore_support
@@ -37,6 +37,11 @@ QUESTIONS = [
     ("where is mary", "mary saw paris"),
 ]
 ANSWERS = ["oslo", "rome", "", "paris"]
+
+
+class GuessInternals(Internals):
+    def decision_scores(self, rows):
+        return list(self.estimator._row_logits(rows))
 
 
 class Guess(DicePairClassifier):
@@ -62,8 +67,9 @@ class Guess(DicePairClassifier):
         decision = self.decision_function(rows)
         return np.stack([-decision / 2, decision / 2], axis=1)
 
-    def decision_scores(self, rows):
-        return list(self._row_logits(rows))
+    @property
+    def internals(self):
+        return GuessInternals(self)
 
     def predict(self, X):
         return internals(self).task.decide(self._row_logits(X))

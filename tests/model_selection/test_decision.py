@@ -217,7 +217,7 @@ class TestLabels:
         with warnings.catch_warnings(action="ignore"):
             tuned = tune_decision(tagger, X, y, **floor)
             weighted = tune_decision(tagger, X, y, **floor, sample_weight=np.ones(40))
-        assert weighted.task.decision == tuned.task.decision
+        assert weighted.internals.task.decision == tuned.internals.task.decision
 
     def test_each_type_has_its_own(self, tagger, tmp_path):
         X, y = easy_corpus(120, seed=1)
