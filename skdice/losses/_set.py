@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 from torch.utils.checkpoint import checkpoint
 
-from .._parameters import flag, not_allowed, number, option, parametrised
+from .._parameters import check_parameters, flag, not_allowed, number, option, parametrised
 from ._base import Items, Loss, accumulator, against_rest
 
 # Cells that are computed together; of more of them only the logits are kept for the gradient.
@@ -185,7 +185,7 @@ class SetLoss(Loss):
         return torch.arange(n_classes, device=device) != left_out
 
     def check_parameters(self) -> None:
-        super().check_parameters()
+        check_parameters(self)
         owner = type(self).__name__
         if self.level == "batch" and self.reduction == "none":
             raise ValueError(

@@ -12,10 +12,9 @@ from ._entities import (
     infer_scheme,
     parse_tag,
 )
-from ._row_counts import RowCounts, bootstrap_interval, count_rows
+from ._row_counts import RowCounts, count_by_label, count_rows, divide
 from ._scores import (
-    count_by_label,
-    divide,
+    bootstrap_interval,
     entity_classification_report,
     entity_f1_score,
     entity_f1_scorer,

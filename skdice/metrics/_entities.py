@@ -164,17 +164,6 @@ def find_entities(
     tags: list[str], scheme: str | None = None, name: str = "tags"
 ) -> list[EntitySpan]:
     """Read the entities off checked tags; `name` is what errors call the sentence."""
-    runs = _find_runs(tags, scheme, name)
-    if scheme == "IOB1":
-        return list(_iob1_entities(runs))
-    if scheme == "IOB2":
-        runs = [run for run in runs if run.first_role == "B"]
-    elif scheme is not None:
-        runs = [run for run in runs if run.first_role in "BS" and run.last_role in "ES"]
-    return [EntitySpan(run.start, run.end, run.label) for run in runs]
-
-
-def _find_runs(tags: list[str], scheme: str | None, name: str) -> list[_Run]:
     runs = []
     start, label, first_role, last_role = 0, "", "O", "O"
     # The last run is closed by an outside word past the end.
@@ -192,7 +181,13 @@ def _find_runs(tags: list[str], scheme: str | None, name: str) -> list[_Run]:
         if last_role != "O":
             runs.append(_Run(start, position, label, first_role, last_role))
         start, label, first_role, last_role = position, tag_label, role, role
-    return runs
+    if scheme == "IOB1":
+        return list(_iob1_entities(runs))
+    if scheme == "IOB2":
+        runs = [run for run in runs if run.first_role == "B"]
+    elif scheme is not None:
+        runs = [run for run in runs if run.first_role in "BS" and run.last_role in "ES"]
+    return [EntitySpan(run.start, run.end, run.label) for run in runs]
 
 
 def _iob1_entities(runs: list[_Run]) -> Iterator[EntitySpan]:

@@ -1,16 +1,13 @@
-"""What each test row adds to the counts that metrics are computed from, and how sure these are."""
+"""What each test row adds to the counts that metrics are computed from."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from .._inputs import check_rows
-from .._parameters import check_number
-from .._typing import TagSequences
-from ._entities import check_same_number
-from ._scores import divide, entities_of_rows, entity_f1_score, precision_recall_f1, resampled_sums
+from ._entities import find_entities
 from ._squad import score_rows
 
 METRICS = {
@@ -67,7 +64,9 @@ def count_rows(task: str, y_true: Any, y_pred: Any, pos_label: Any = None) -> Ro
     With a `pos_label` only this one of two classes is counted.
     """
     if task == "entities":
-        return RowCounts(task, count_entities(y_true, y_pred))
+        rows = [[{*find_entities(tags)} for tags in both] for both in zip(y_true, y_pred)]
+        found = [(len(true & pred), len(pred), len(true)) for true, pred in rows]
+        return RowCounts(task, np.array(found, dtype=np.int32).reshape(-1, 3))
     if task == "tagging":
         right = [sum(a == b for a, b in zip(*rows)) for rows in zip(y_true, y_pred)]
         n_words = np.array([len(row) for row in y_true])
@@ -87,13 +86,6 @@ def count_rows(task: str, y_true: Any, y_pred: Any, pos_label: Any = None) -> Ro
         return RowCounts(task, items)
     ones = np.ones(len(items), dtype=items.dtype)
     return RowCounts(task, np.column_stack([right.astype(items.dtype), ones, items]))
-
-
-def count_entities(y_true: TagSequences, y_pred: TagSequences) -> np.ndarray:
-    """Return the correct, the predicted and the actual entities, (n_sentences, 3)."""
-    rows = entities_of_rows(y_true, y_pred, None, None)
-    counts = [(len(true & pred), len(pred), len(true)) for true, pred in rows]
-    return np.array(counts, dtype=np.int32).reshape(-1, 3)
 
 
 def count_labels(y_true: np.ndarray, y_pred: np.ndarray, pos_label: Any = None) -> np.ndarray:
@@ -119,58 +111,30 @@ def _macro_average(totals: np.ndarray) -> np.ndarray:
     return divide(np.stack(sums, axis=-1), n_labels[..., None])
 
 
-def bootstrap_interval(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    metric: Callable[..., Any] = entity_f1_score,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    random_state: int = 0,
-) -> tuple[float, float]:
-    """Compute the ends of an interval of a score over test rows: the percentile bootstrap.
+def count_by_label(rows: Sequence[Any], labels: Sequence[str]) -> NDArray[np.int64]:
+    """Return correct, predicted and actual entities, (n_rows, 3, n_labels); others do not count."""
+    number = {label: k for k, label in enumerate(labels)}
+    counts = np.zeros((len(rows), 3, len(labels)), dtype=np.int64)
+    for row, (true, pred) in zip(counts, rows):
+        for part, entities in zip(row, (true & pred, pred, true)):
+            for _, _, label in entities:
+                if label in number:
+                    part[number[label]] += 1
+    return counts
 
-    It covers other test rows of the same kind. It covers neither other training rows nor other
-    seeds, which change the score as much if there are few rows.
 
-    Parameters
-    ----------
-    y_true, y_pred : list, Series or array of rows
-        As the metric takes them; rows are drawn with replacement, sentences as a whole.
-    metric : callable, default=entity_f1_score
-        ``metric(y_true, y_pred)``, called for each resample, unless it is the default, whose counts
-        are added up.
-    confidence_level : float, default=0.95
-    n_resamples : int, default=1000
-    random_state : int, default=0
+def precision_recall_f1(counts: np.ndarray, zero_division: float = 0) -> list[NDArray[np.float64]]:
+    """Return the three of counts of shape (..., 3, n_labels): correct, predicted and actual."""
+    correct, predicted, actual = np.moveaxis(counts, -2, 0)
+    parts = [(correct, predicted), (correct, actual), (2 * correct, predicted + actual)]
+    return [divide(*part, zero_division) for part in parts]
 
-    Raises
-    ------
-    ValueError
-        If the numbers of rows differ, or there are none, or a parameter is out of range.
 
-    Examples
-    --------
-    >>> from skdice.metrics import bootstrap_interval
-    >>> y_true = [["B-PER", "O"], ["O", "B-LOC"], ["B-LOC", "O"], ["O", "B-PER"]] * 25
-    >>> y_pred = [["B-PER", "O"], ["O", "B-LOC"], ["B-LOC", "O"], ["O", "O"]] * 25
-    >>> low, high = bootstrap_interval(y_true, y_pred)
-    >>> round(low, 3), round(high, 3)
-    (0.795, 0.907)
-    """
-    owner = "bootstrap_interval"
-    check_number(owner, "confidence_level", confidence_level, low=0, high=1, closed="neither")
-    check_number(owner, "n_resamples", n_resamples, low=1, integer=True)
-    true, pred = check_rows(y_true, "y_true", "rows"), check_rows(y_pred, "y_pred", "rows")
-    check_same_number(true, pred, "rows")
-    if metric is entity_f1_score:
-        counts = RowCounts("entities", count_entities(y_true, y_pred))
-        sums = resampled_sums(counts.counts, n_resamples, random_state)
-        scores = counts.scores(sums)[:, counts.metrics.index("f1")]
-    else:
-        rng = np.random.default_rng(random_state)
-        draws = (rng.integers(len(true), size=len(true)) for _ in range(n_resamples))
-        scores = np.array([metric([true[i] for i in d], [pred[i] for i in d]) for d in draws])
-    tail = (1 - confidence_level) / 2
-    low, high = np.quantile(scores, [tail, 1 - tail])
-    return float(low), float(high)
+def divide(
+    numerator: ArrayLike, denominator: ArrayLike, zero_division: float = 0
+) -> NDArray[np.float64]:
+    """Return the ratios, `zero_division` where the denominator is 0."""
+    ratio = np.full(np.shape(numerator), float(zero_division))
+    denominator = np.broadcast_to(denominator, ratio.shape)
+    np.divide(numerator, denominator, out=ratio, where=denominator > 0)
+    return ratio

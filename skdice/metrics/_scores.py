@@ -1,17 +1,25 @@
 """Precision, recall and F1 of whole entities and of single tags, and resamples of their counts."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.metrics import make_scorer
 
+from .._inputs import check_rows
 from .._parameters import check_number, check_option
 from .._typing import TagSequences
-from ._entities import EntitySpan, check_scheme, check_tag_sequences, find_entities
+from ._entities import (
+    EntitySpan,
+    check_same_number,
+    check_scheme,
+    check_tag_sequences,
+    find_entities,
+)
+from ._row_counts import count_by_label, count_rows, precision_recall_f1
 
 Score = float | NDArray[np.float64]
 Support = int | NDArray[np.int64]
@@ -118,7 +126,7 @@ def entity_precision_recall_fscore_support(
     (0.5, 0.5, 0.5, 2)
     """
     _check_options("entity metrics", average, zero_division)
-    _, counts = _count_all(entities_of_rows(y_true, y_pred, mode, scheme))
+    _, counts = _count_all(_entities_of_rows(y_true, y_pred, mode, scheme))
     return _average(counts, average, zero_division)
 
 
@@ -169,7 +177,7 @@ def entity_classification_report(
     owner = "entity_classification_report"
     check_number(owner, "digits", digits, low=0, integer=True)
     _check_options(owner, None, zero_division)
-    labels, counts = _count_all(entities_of_rows(y_true, y_pred, mode, scheme))
+    labels, counts = _count_all(_entities_of_rows(y_true, y_pred, mode, scheme))
     columns = (np.asarray(column).tolist() for column in _average(counts, None, zero_division))
     rows = dict(zip(labels, zip(*columns)))
     for average in ("micro", "macro", "weighted"):
@@ -234,29 +242,12 @@ def tag_f1_score(
     return _average(np.array(counts, dtype=np.int64), average, zero_division)[2]
 
 
-def divide(
-    numerator: ArrayLike, denominator: ArrayLike, zero_division: float = 0
-) -> NDArray[np.float64]:
-    """Return the ratios, `zero_division` where the denominator is 0."""
-    ratio = np.full(np.shape(numerator), float(zero_division))
-    denominator = np.broadcast_to(denominator, ratio.shape)
-    np.divide(numerator, denominator, out=ratio, where=denominator > 0)
-    return ratio
-
-
-def precision_recall_f1(counts: np.ndarray, zero_division: float = 0) -> list[NDArray[np.float64]]:
-    """Return the three of counts of shape (..., 3, n_labels): correct, predicted and actual."""
-    correct, predicted, actual = np.moveaxis(counts, -2, 0)
-    parts = [(correct, predicted), (correct, actual), (2 * correct, predicted + actual)]
-    return [divide(*part, zero_division) for part in parts]
-
-
 def _check_options(owner: str, average: str | None, zero_division: float) -> None:
     check_option(owner, "average", average, (None, "micro", "macro", "weighted"))
     check_option(owner, "zero_division", zero_division, (0, 1))
 
 
-def entities_of_rows(
+def _entities_of_rows(
     y_true: TagSequences, y_pred: TagSequences, mode: str | None, scheme: str | None
 ) -> Iterator[_Row]:
     """Yield the actual and the predicted entities of each sentence."""
@@ -273,18 +264,6 @@ def _count_all(rows: Iterable[_Row]) -> tuple[list[str], NDArray[np.int64]]:
     rows = list(rows)
     labels = sorted({entity.label for row in rows for entities in row for entity in entities})
     return labels, count_by_label(rows, labels).sum(axis=0)
-
-
-def count_by_label(rows: Sequence[Any], labels: Sequence[str]) -> NDArray[np.int64]:
-    """Return correct, predicted and actual entities, (n_rows, 3, n_labels); others do not count."""
-    number = {label: k for k, label in enumerate(labels)}
-    counts = np.zeros((len(rows), 3, len(labels)), dtype=np.int64)
-    for row, (true, pred) in zip(counts, rows):
-        for part, entities in zip(row, (true & pred, pred, true)):
-            for _, _, label in entities:
-                if label in number:
-                    part[number[label]] += 1
-    return counts
 
 
 def _average(
@@ -319,6 +298,63 @@ def resampled_sums(counts: np.ndarray, n_resamples: int, random_state: int) -> N
         times_drawn = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
         np.matmul(times_drawn.astype(np.float64), wide, out=total)
     return sums
+
+
+def bootstrap_interval(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    metric: Callable[..., Any] = entity_f1_score,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: int = 0,
+) -> tuple[float, float]:
+    """Compute the ends of an interval of a score over test rows: the percentile bootstrap.
+
+    It covers other test rows of the same kind. It covers neither other training rows nor other
+    seeds, which change the score as much if there are few rows.
+
+    Parameters
+    ----------
+    y_true, y_pred : list, Series or array of rows
+        As the metric takes them; rows are drawn with replacement, sentences as a whole.
+    metric : callable, default=entity_f1_score
+        ``metric(y_true, y_pred)``, called for each resample, unless it is the default, whose counts
+        are added up.
+    confidence_level : float, default=0.95
+    n_resamples : int, default=1000
+    random_state : int, default=0
+
+    Raises
+    ------
+    ValueError
+        If the numbers of rows differ, or there are none, or a parameter is out of range.
+
+    Examples
+    --------
+    >>> from skdice.metrics import bootstrap_interval
+    >>> y_true = [["B-PER", "O"], ["O", "B-LOC"], ["B-LOC", "O"], ["O", "B-PER"]] * 25
+    >>> y_pred = [["B-PER", "O"], ["O", "B-LOC"], ["B-LOC", "O"], ["O", "O"]] * 25
+    >>> low, high = bootstrap_interval(y_true, y_pred)
+    >>> round(low, 3), round(high, 3)
+    (0.795, 0.907)
+    """
+    owner = "bootstrap_interval"
+    check_number(owner, "confidence_level", confidence_level, low=0, high=1, closed="neither")
+    check_number(owner, "n_resamples", n_resamples, low=1, integer=True)
+    true, pred = check_rows(y_true, "y_true", "rows"), check_rows(y_pred, "y_pred", "rows")
+    check_same_number(true, pred, "rows")
+    if metric is entity_f1_score:
+        counts = count_rows("entities", *check_tag_sequences(y_true, y_pred))
+        sums = resampled_sums(counts.counts, n_resamples, random_state)
+        scores = counts.scores(sums)[:, counts.metrics.index("f1")]
+    else:
+        rng = np.random.default_rng(random_state)
+        draws = (rng.integers(len(true), size=len(true)) for _ in range(n_resamples))
+        scores = np.array([metric([true[i] for i in d], [pred[i] for i in d]) for d in draws])
+    tail = (1 - confidence_level) / 2
+    low, high = np.quantile(scores, [tail, 1 - tail])
+    return float(low), float(high)
 
 
 # Other options by scikit-learn's make_scorer(entity_f1_score, mode="strict", scheme="IOBES").

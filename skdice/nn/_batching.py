@@ -233,16 +233,19 @@ class StepSampler(IterableDataset[list[Batch]]):
         self.rng = rng
         self.ranks = ranks
         self._epoch = count_epoch(batcher.dataset, step_size, windows_per_text, draw)
-        self.n_texts = int(self._epoch.n_drawn.sum())  # In an epoch.
+        # In an epoch.
+        self.n_texts, self.n_steps = int(self._epoch.n_drawn.sum()), self._epoch.n_steps
         windows = self._epoch.windows
         length = windows.offsets[:-1]
         if length.size:
             length = np.add.reduceat(batcher.lengths, length)
-        self._place = _places_by_length(length)
-
-    def __len__(self) -> int:
-        """Return the number of steps in an epoch."""
-        return self._epoch.n_steps
+        # A place in [0, 1] for each text. The distance between two neighbouring lengths is the
+        # geometric mean of the texts and of the pieces between them: so texts of a length that many
+        # others have may be mixed with more of them than rare, long ones, of which it costs more.
+        lengths, which, count = np.unique(length, return_inverse=True, return_counts=True)
+        n_between = (count[1:] + count[:-1]) / 2
+        place = np.cumsum(np.append(0.0, np.sqrt(n_between * np.diff(lengths))))
+        self._place = (place / max(place[-1], 1.0))[which]
 
     def __iter__(self) -> Iterator[list[Batch]]:
         for texts in self._steps():
@@ -273,7 +276,7 @@ class StepSampler(IterableDataset[list[Batch]]):
 
         Texts lie in a step by length and chance, those of each group spread evenly.
         """
-        epoch, n_steps = self._epoch, self._epoch.n_steps
+        epoch, n_steps = self._epoch, self.n_steps
         if not n_steps:
             return []
         share = np.clip(_STEPS_MIXED / n_steps, _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED)
@@ -327,20 +330,6 @@ def pad_batch(batch: Batch, shape: PaddedShape, pad_id: int) -> Batch:
         below = (0, 0) * (batch[name].ndim - 1) + (0, n_more)
         found[name] = pad(batch[name], below, value=fills[name])
     return found
-
-
-def _places_by_length(length: np.ndarray) -> np.ndarray:
-    """Return a place in [0, 1] for each text, the same for texts of the same length.
-
-    Equal distances are neither equally many texts nor equally many pieces: the distance between two
-    neighbouring lengths is the geometric mean of both. So texts of a length that many others have
-    may be mixed with more of them than rare, long ones, of which it would cost more.
-    """
-    lengths, which, count = np.unique(length, return_inverse=True, return_counts=True)
-    n_between = (count[1:] + count[:-1]) / 2
-    place: np.ndarray = np.cumsum(np.append(0.0, np.sqrt(n_between * np.diff(lengths))))
-    place /= max(place[-1], 1.0)
-    return place[which]
 
 
 def _cut_evenly(items: np.ndarray, size: np.ndarray, n_parts: int) -> list[np.ndarray]:

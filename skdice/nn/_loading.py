@@ -5,11 +5,11 @@ training they are merged into its weights, so that a fitted network is as any ot
 """
 
 import copy
-import inspect
 import os
 import warnings
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
@@ -156,7 +156,9 @@ def read_model(
     ValueError in the name of the ``owner``.
     """
     tokenizer = WordTokenizer(model)
-    encoder = describe_encoder(model, sees_case=tokenizer.sees_case)
+    words = ["Anna", "Paris", "NATO"]
+    upper, lower = (tokenizer.encode(text).values for text in (words, [w.lower() for w in words]))
+    encoder = describe_encoder(model, sees_case=not np.array_equal(upper, lower))
     if encoder.family in _READ_PADDING:
         raise ValueError(
             f"The 'model' parameter of {owner} must not be of the families "
@@ -195,17 +197,6 @@ def replace_token_types(transformer: Any, n_types: int) -> list[str]:
         transformer.set_submodule(name, nn.Embedding.from_pretrained(rows, freeze=False))
         transformer.config.type_vocab_size = n_types
     return [f"{name}.weight"]
-
-
-def takes_token_types(transformer: Any) -> bool:
-    """Whether the model reads token types; some have the argument and one type only."""
-    if "token_type_ids" not in inspect.signature(transformer.forward).parameters:
-        return False
-    n_types = getattr(transformer.config, "type_vocab_size", None)
-    if n_types is None:
-        # XLNet compares those of two pieces. GPT-2 and XLM would look them up among the words.
-        return bool(transformer.config.model_type == "xlnet")
-    return bool(n_types > 1)
 
 
 def freeze(transformer: Any, n_layers: int, head: set[nn.Parameter]) -> list[nn.Module]:

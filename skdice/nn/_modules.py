@@ -1,5 +1,6 @@
 """The networks: pretrained transformers of the transformers library with a task head."""
 
+import inspect
 import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
@@ -10,14 +11,7 @@ from torch import Tensor, nn
 
 from ..text import Frame
 from ._batching import Batch
-from ._loading import (
-    HEAD,
-    add_adapters,
-    freeze,
-    load_transformer,
-    replace_token_types,
-    takes_token_types,
-)
+from ._loading import HEAD, add_adapters, freeze, load_transformer, replace_token_types
 from ._speedups import is_fused
 
 # Token-type dropout: the share of the windows of a training step that are read without the shapes
@@ -79,7 +73,12 @@ class TextModule(nn.Module):
                 rows = torch.zeros(n_token_types, width)
                 self.type_table = nn.Embedding.from_pretrained(rows, freeze=False)
                 self._load_saved_head(model)
-        self.takes_types = takes_token_types(self.transformer)
+        config, reads = self.transformer.config, inspect.signature(self.transformer.forward)
+        n_types = getattr(config, "type_vocab_size", None)
+        # Some have the argument and one type only. Without a number of types, XLNet compares those
+        # of two pieces; GPT-2 and XLM would look them up among the words.
+        has_types = config.model_type == "xlnet" if n_types is None else n_types > 1
+        self.takes_types = has_types and "token_type_ids" in reads.parameters
         self.has_new_head = True  # If transformers has no class for the head.
         # The model of peft that wraps the transformer; a tuple hides it from torch's list of parts.
         self._adapted: tuple[Any, ...] = ()
@@ -88,7 +87,6 @@ class TextModule(nn.Module):
             self._adapted = (add_adapters(self.transformer, peft_config, head),)
             self._keep_names_of(head)
         self.dropout = nn.Dropout(getattr(self.transformer.config, "hidden_dropout_prob", 0.1))
-        self._make_head(model)
         self._frozen: list[nn.Module] = []
         if n_frozen_layers is not None:
             self._frozen = freeze(self.transformer, n_frozen_layers, self.head_parameters())
@@ -156,9 +154,6 @@ class TextModule(nn.Module):
         named = self.transformer.named_parameters()
         self._new_in_encoder = [name for name, weight in named if weight in head]
 
-    def _make_head(self, model: str) -> None:
-        """Make a head, where transformers has none."""
-
     def _load_saved_head(self, model: str) -> None:
         """Go on with the head of a network of this kind, if ``model`` is a directory with one."""
         saved = os.path.join(model, HEAD)
@@ -188,9 +183,6 @@ class TextModule(nn.Module):
         own = {w for name, w in of_all if not name.startswith((TRANSFORMER, "members."))}
         return own | set(named.values()) - encoder | {named[key] for key in self._new_in_encoder}
 
-    def get_input_embeddings(self) -> Any:
-        return self.transformer.get_input_embeddings()
-
 
 class TokenModule(TextModule):
     """A transformer with a linear head on each piece; an item is a piece."""
@@ -216,8 +208,9 @@ class MeanModule(SequenceModule):
     auto_class = "AutoModel"
     head: nn.Linear
 
-    def _make_head(self, model: str) -> None:
-        self.head = nn.Linear(self.transformer.config.hidden_size, self._n_classes)
+    def __init__(self, model: str, n_classes: int, **more: Any) -> None:
+        super().__init__(model, n_classes, **more)
+        self.head = nn.Linear(self.transformer.config.hidden_size, n_classes)
         self._load_saved_head(model)
 
     def _item_logits(self, output: ModelOutput, row: Tensor, column: Tensor, texts: Any) -> Tensor:
@@ -244,11 +237,12 @@ class PairModule(SequenceModule):
     share: Tensor
     comparison: nn.Linear
 
-    def _make_head(self, model: str) -> None:
+    def __init__(self, model: str, n_classes: int, **more: Any) -> None:
+        super().__init__(model, n_classes, **more)
         if self._frames is None:
             return
         size = self.transformer.config.hidden_size
-        self.comparison = nn.Linear(2 * size, self._n_classes)
+        self.comparison = nn.Linear(2 * size, n_classes)
         nn.init.normal_(self.comparison.weight, std=0.02)
         nn.init.zeros_(self.comparison.bias)
         self.register_buffer("share", torch.ones(()))
@@ -352,11 +346,9 @@ class QueryModule(TextModule):
     auto_class = "AutoModel"
 
     def __init__(self, model: str, n_classes: int, *, match_size: int, **more: Any) -> None:
-        self._match_size = match_size
         super().__init__(model, n_classes, **more)
-
-    def _make_head(self, model: str) -> None:
-        n_outputs = self._n_classes + 2 * self._match_size
+        self._match_size = match_size
+        n_outputs = n_classes + 2 * match_size
         self.head = nn.Linear(self.transformer.config.hidden_size, n_outputs)
         self._load_saved_head(model)
 

@@ -170,7 +170,7 @@ class TextNet(NeuralNet):
 
         That is the schedule "linear" of transformers.
         """
-        n_steps = len(self.sampler_) * self.max_epochs
+        n_steps = self.sampler_.n_steps * self.max_epochs
         is_count = isinstance(self.warmup, numbers.Integral)
         n_warmup = int(self.warmup) if is_count else round(self.warmup * n_steps)
         share = max(0, n_steps - n_done) / max(1, n_steps - n_warmup)
@@ -298,7 +298,7 @@ class TextNet(NeuralNet):
 
     def train_step(self, batch: list[Batch], **fit_params: Any) -> dict[str, Any]:
         """Take an optimiser step with the gradient of a list of batches."""
-        row, n_steps = self.history[-1], len(self.sampler_)
+        row, n_steps = self.history[-1], self.sampler_.n_steps
         where = f"epoch {row['epoch']}, batch {len(row['batches'])} of {n_steps}"
         if self.graphs_ is not None and len(batch) == 1:
             (part,) = batch

@@ -90,28 +90,32 @@ def seeded(seed: int, device: str) -> Iterator[None]:
     turns, and each is the one that it would be alone. What other code draws from torch's generators
     meanwhile changes it, and is drawn from ``seed``.
     """
-    with _ONE_AT_A_TIME, torch.random.fork_rng(devices=_cuda_index(device)):
-        seed_generators(seed, device)
-        yield
+    with _ONE_AT_A_TIME:
+        before = [(generator, generator.get_state()) for generator in _generators(device)]
+        try:
+            for generator, _ in before:
+                generator.manual_seed(seed)
+            yield
+        finally:
+            for generator, state in before:
+                generator.set_state(state)
 
 
 def seed_generators(seed: int, device: str) -> None:
     """Draw torch's random numbers on the CPU and the device from ``seed`` from now on."""
-    torch.default_generator.manual_seed(seed)
-    for index in _cuda_index(device):
-        torch.cuda.default_generators[index].manual_seed(seed)
+    for generator in _generators(device):
+        generator.manual_seed(seed)
 
 
 def generator_states(device: Any) -> list[Tensor]:
     """Return the states of torch's generators, on the CPU and the device."""
-    return [torch.get_rng_state(), *map(torch.cuda.get_rng_state, _cuda_index(device))]
+    return [generator.get_state() for generator in _generators(device)]
 
 
 def set_generator_states(device: Any, states: list[Tensor]) -> None:
     """Set what :func:`generator_states` returned."""
-    torch.set_rng_state(states[0])
-    for index, state in zip(_cuda_index(device), states[1:]):
-        torch.cuda.set_rng_state(state, index)
+    for generator, state in zip(_generators(device), states):
+        generator.set_state(state)
 
 
 def shared_seed(random_state: Any, device: str) -> int:
@@ -122,16 +126,17 @@ def shared_seed(random_state: Any, device: str) -> int:
         drawn = int(np.random.default_rng(random_state).integers(2**31))
     else:
         drawn = int(random_state)
-    seed = torch.tensor(drawn)
-    current_ranks(device).copy_first([seed])
-    return int(seed)
+    return int(current_ranks(device).gather(drawn)[0])
 
 
-def _cuda_index(device: str) -> list[int]:
-    where = torch.device(device)
-    if where.type != "cuda":
-        return []
-    return [torch.cuda.current_device() if where.index is None else where.index]
+def _generators(device: Any) -> list[torch.Generator]:
+    """Return torch's generators of the CPU and, if that is a GPU, of the device."""
+    where, generators = torch.device(device), [torch.default_generator]
+    if where.type == "cuda":
+        torch.cuda.init()  # There are none before.
+        index = torch.cuda.current_device() if where.index is None else where.index
+        generators.append(torch.cuda.default_generators[index])
+    return generators
 
 
 @contextmanager

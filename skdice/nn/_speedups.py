@@ -88,7 +88,8 @@ def compact_embedding(module: nn.Module, piece_ids: np.ndarray) -> Iterator[None
     steps, are the same up to rounding; the rows of other pieces stay as they are instead of
     decaying. Frozen and tied matrices are left alone, and so are modules that do more than look up.
     """
-    whole = module.get_input_embeddings()  # type: ignore[operator]
+    transformer: Any = module.transformer
+    whole = transformer.get_input_embeddings()
     rows = np.unique(piece_ids)
     weights = module.named_parameters(remove_duplicate=False)
     if (

@@ -281,9 +281,9 @@ class FitProgress(Callback):
 
     def on_train_begin(self, net: Any, X: Any = None, **kwargs: Any) -> None:
         self.bar_ = tqdm(
-            total=len(X) * net.max_epochs,
+            total=X.n_steps * net.max_epochs,
             # Epochs that an earlier process trained count as done.
-            initial=len(X) * (len(net.history) - net.n_rows_before_),
+            initial=X.n_steps * (len(net.history) - net.n_rows_before_),
             desc=self.description,
             unit="step",
             disable=not sys.stderr.isatty(),

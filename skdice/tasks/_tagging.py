@@ -310,20 +310,17 @@ class Tagging(WordTask, TeachableTask):
             threshold = choose_decision(gold, keep, candidates, labels, goal, rows.weight)
             return replace(self, threshold=threshold)
         biases = decoder.biases(logits)
-
-        def tag(bias: float | Mapping[str, float]) -> list[list[str]]:
-            return replace(decoder, bias=bias).tags(logits, offsets)
+        if goal.metric is not None:
+            tags = (replace(decoder, bias=bias).tags(logits, offsets) for bias in biases)
+            _, best = max(zip(map(goal.metric, tags), biases), key=lambda scored: scored[0])
+            return replace(self, bias=best, threshold=0.0)
 
         def found(bias: Any) -> list[Any]:
-            return [find_entities(row) for row in tag(bias)]
+            tags = replace(decoder, bias=bias).tags(logits, offsets)
+            return [find_entities(row) for row in tags]
 
-        best: float | dict[str, float]
-        metric = goal.metric
-        if metric is None:
-            best = choose_decision(gold, found, biases, labels, goal, rows.weight)
-        else:
-            best = max(biases, key=lambda bias: metric(tag(bias)))
-        return replace(self, bias=best, threshold=0.0)
+        bias = choose_decision(gold, found, biases, labels, goal, rows.weight)
+        return replace(self, bias=bias, threshold=0.0)
 
     def label(
         self, rows: Sequence[Sequence[str]], reader: TextReader, logits: Logits

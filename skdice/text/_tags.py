@@ -56,8 +56,15 @@ def allowed_transitions(classes: Sequence[str], scheme: str) -> tuple[np.ndarray
     ``follow[a, b]`` says that class b may come right after class a.
     """
     # The end of a sentence allows what a following O allows, the start what a preceding one does.
-    parsed = [parse_tag(tag) for tag in (*classes, "O")]
-    follow = np.array([[_may_follow(a, b, scheme) for b in parsed] for a in parsed])
+    role, label = np.array([parse_tag(tag) for tag in (*classes, "O")], dtype=object).T
+    before, same_label = role[:, None], label[:, None] == label
+    if scheme in ("IOB1", "IOB2"):
+        # In IOB1 a B only parts two chunks of one label; in IOB2 an I only goes on with one.
+        bound = "B" if scheme == "IOB1" else "I"
+        follow = (role != bound) | (same_label & (before != "O"))
+    else:
+        goes_on = same_label & np.isin(role, ["I", "E"])
+        follow = np.where(np.isin(before, ["B", "I"]), goes_on, np.isin(role, ["O", "B", "S"]))
     return follow[-1, :-1], follow[:-1, :-1], follow[:-1, -1]
 
 
@@ -116,14 +123,3 @@ def _viterbi(
         for t in range(length - 1, -1, -1):
             best[first[i] + t] = tag
             tag = came_from[t, i, tag]
-
-
-def _may_follow(before: tuple[str, str], after: tuple[str, str], scheme: str) -> bool:
-    same_type = before[1] == after[1]
-    if scheme == "IOB1":  # B only to part two chunks of one type
-        return after[0] != "B" or (same_type and before[0] != "O")
-    if scheme == "IOB2":
-        return after[0] != "I" or (same_type and before[0] != "O")
-    if before[0] in "BI":
-        return same_type and after[0] in "IE"
-    return after[0] in "OBS"

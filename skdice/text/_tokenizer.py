@@ -125,13 +125,6 @@ class WordTokenizer:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _backend=_plain_backend(state["tokenizer"]))
 
-    @property
-    def sees_case(self) -> bool:
-        """Whether words in upper and lower case are other pieces."""
-        words = ["Anna", "Paris", "NATO"]
-        lower = self.encode([word.lower() for word in words])
-        return not np.array_equal(self.encode(words).values, lower.values)
-
     def encode(self, texts: Sequence[str], *, as_words: bool = True) -> Ragged:
         """Return the piece ids of each word, at least one each, or of each text."""
         prefix, of_empty = (self.word_prefix, [self._unknown_id]) if as_words else ("", [])

@@ -69,7 +69,7 @@ def test_table_is_trained(fitted, n_frozen_layers):
     tagger = clone(fitted).set_params(n_frozen_layers=n_frozen_layers, max_epochs=1).fit(X, Y)
     assert table(tagger).num_embeddings == 1 + len(SHAPES)
     assert float(table(tagger).weight.detach().std(0).max()) > 1e-3
-    words = tagger.net_.module_.get_input_embeddings().weight
+    words = tagger.net_.module_.transformer.get_input_embeddings().weight
     assert words.requires_grad == (n_frozen_layers is None)
 
 

@@ -36,6 +36,10 @@ class ToyModule(nn.Module):
     def prepare(self, batch):
         return batch
 
+    @property
+    def transformer(self):
+        return self
+
     def get_input_embeddings(self):
         return self.embedding
 
