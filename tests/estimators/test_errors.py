@@ -1,7 +1,7 @@
 """What no fit can be made of: an error that names the parameter or the row, before any training.
 
 Rows that no estimator can use are in test_bad_input, and the words that users are promised in
-test_bad_input_table.
+test_bad_input_table. Settings that are known to collapse are told.
 """
 
 import warnings
@@ -25,7 +25,10 @@ from skdice.losses import (
 )
 
 from ..corpora import easy_corpus, easy_pairs, easy_texts
+from ..io.conftest import CASES
+from ..io.conftest import make as make_case
 from ..spies import internals
+from .test_span import easy_questions
 
 FAST = {"max_epochs": 1, "lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 QUERIES = {"PER": "john mary", "LOC": "oslo paris"}
@@ -292,3 +295,56 @@ def test_a_refit_that_fails_before_training_leaves_the_last_fit(tiny_bert, cls, 
     with pytest.raises(ValueError):
         fitted.fit(*ROWS[cls])
     assert fitted.predict(ROWS[cls][0]).tolist() == expected
+
+
+# -- the number that is ignored --------------------------------------------------------------------
+
+# An answer longer than what windows share: those with a part of it are ignored.
+ANSWER = "in the new city near the old market"
+CUT = [("city ?", f"{'the small company ' * n}{ANSWER} today") for n in range(4)], [ANSWER] * 4
+WINDOWS = {"tagger": {"max_length": 6}, "answers that are cut": {"max_length": 12}}
+pytestmark = pytest.mark.filterwarnings("ignore:.*lie in no window as a whole")
+each_case = pytest.mark.parametrize("case", [*CASES, "answers that are cut"])
+
+
+def fit(model, case, loss):
+    parameters = {"loss": loss, "batch_size": 4, "precision": "fp32"}
+    if case in WINDOWS:
+        parameters |= {**WINDOWS[case], "stride": 1}
+    estimator, *rows = make_case(case if case in CASES else "questions", model, **parameters)
+    return estimator.fit(*(rows if case in CASES else CUT))
+
+
+@each_case
+def test_any_negative_number_gives_the_same_fit(tiny_bert, case):
+    losses = []
+    for ignore_index in (-100, -1):
+        given = DiceLoss(ignore_index=ignore_index)
+        losses.append(fit(tiny_bert, case, given).history_.train_loss.tolist())
+        assert given.ignore_index == ignore_index, "the loss of the user is left alone"
+    assert losses[0] == losses[1]
+
+
+@each_case
+@pytest.mark.parametrize("ignore_index", [0, 255])
+def test_the_number_of_a_class_is_refused_before_anything_is_loaded(case, ignore_index):
+    with pytest.raises(ValueError, match=f"ignore_index={ignore_index}"):
+        fit("no such model", case, DiceLoss(ignore_index=ignore_index))
+
+
+# -- settings that are known to collapse -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "estimator, rows",
+    [
+        (DiceTokenTagger, easy_corpus(16)),
+        (DiceQueryTagger, easy_corpus(16)),
+        (DiceSpanExtractor, easy_questions(16)),
+        (DiceTextClassifier, easy_texts(16, n_classes=3)),
+    ],
+)
+def test_a_preset_that_is_known_to_collapse(estimator, rows, tiny_bert):
+    with pytest.warns(UserWarning, match="known to collapse") as record:
+        estimator(tiny_bert, loss="dsc-paper", **FAST).fit(*rows)
+    assert len([w for w in record if "known to collapse" in str(w.message)]) == 1
