@@ -131,6 +131,14 @@ class TestGroups:
         train, valid = split_rows(8, 0.25, np.random.default_rng(0), groups=["a"] * 8)
         assert (len(train), len(valid)) == (6, 2)
 
+    def test_every_class_is_in_both_parts(self):
+        y = np.array(["rare"] * 4 + ["often"] * 76)
+        strata = np.unique(y, return_inverse=True)[1]
+        train, valid = split_rows(80, 0.25, np.random.default_rng(0), strata)
+        assert sorted([*train, *valid]) == list(range(80))
+        assert [(y[part] == "rare").sum() for part in (train, valid)] == [3, 1]
+        assert len(valid) == 20
+
     def test_fit(self, case):
         estimator, (X, y), _ = case
         sizes = {"a": 2, "b": 3, "c": 5, "d": 6}  # A quarter of the rows alone would be 4.
