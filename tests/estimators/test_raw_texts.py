@@ -51,11 +51,11 @@ def test_words_need_spaces(of_words):
 
 def test_names_of_splitters(of_words):
     text = "john,oslo"
-    whole = of_words.predict_entities([text], splitter="whitespace")[0]
-    assert all((e.start, e.end) == (0, len(text)) for e in whole)
-    assert of_words.predict_entities([text], splitter="words").tolist() == (
-        of_words.predict_entities([text]).tolist()
-    )
+    found = {
+        how: of_words.predict_entities([text], how)[0] for how in ("whitespace", "words", None)
+    }
+    assert all((e.start, e.end) == (0, len(text)) for e in found["whitespace"])
+    assert found["words"] == found[None]
     with pytest.raises(ValueError, match="'words', 'whitespace', 'characters' or a callable"):
         of_words.predict_entities([text], splitter="spaces")
 
@@ -83,18 +83,14 @@ class TestTaggers:
         scores = sorted(entity.score for row in found for entity in row)
         assert len(scores) > 10
         for threshold in (0.0, scores[0], scores[len(scores) // 2], scores[-1], 1.0):
-            left = fitted.predict_spans(X, threshold=threshold)
-            expected = [[entity for entity in row if entity.score >= threshold] for row in found]
-            assert left.tolist() == expected
-        assert fitted.predict_spans(X, threshold=scores[-1])[0].__class__ is list
-
-    def test_of_one_label(self, fitted, X):
-        found = fitted.predict_spans(X)
-        left = fitted.predict_spans(X, threshold={"PER": 1.0})
-        expected = [[e for e in row if e.label == "LOC" or e.score == 1.0] for row in found]
-        assert left.tolist() == expected
-        assert any(row for row in expected)
-        assert left.tolist() != found.tolist()
+            left = fitted.predict_spans(X, threshold=threshold).tolist()
+            assert left == [
+                [entity for entity in row if entity.score >= threshold] for row in found
+            ]
+        left = fitted.predict_spans(X, threshold={"PER": 1.0}).tolist()
+        assert left == [[e for e in row if e.label == "LOC" or e.score == 1.0] for row in found]
+        assert any(left)
+        assert left != found.tolist()
 
     def test_raw_text(self, fitted):
         texts = ["john went to oslo", "mary"]
