@@ -57,26 +57,27 @@ def test_generator_and_denormals_are_as_before_a_block(not_flushing, before, err
     assert flushes_denormals() is before
 
 
+HAS_CUDA, HAS_MPS, HAS_BOTH, HAS_NONE = (True, False), (False, True), (True, True), (False, False)
+
+
 @pytest.mark.parametrize(
-    "device, cuda, mps, expected",
+    "device, has, expected",
     [
-        ("auto", False, False, "cpu"),
-        ("auto", True, True, "cuda"),
-        ("auto", False, True, "mps"),
-        ("cpu", True, True, "cpu"),
-        ("cuda", True, False, "cuda"),
-        ("cuda:1", True, False, "cuda:1"),
-        ("mps", False, True, "mps"),
-        ("cuda", False, False, "{'auto', 'cpu'}"),
-        ("cuda:2", True, False, "{'auto', 'cpu', 'cuda:0', 'cuda:1'}"),
-        ("mps", True, False, "{'auto', 'cpu', 'cuda:0', 'cuda:1'}"),
-        ("cuda:0", False, True, "{'auto', 'cpu', 'mps:0'}"),
+        ("auto", HAS_NONE, "cpu"),
+        ("auto", HAS_BOTH, "cuda"),
+        ("auto", HAS_MPS, "mps"),
+        ("cpu", HAS_BOTH, "cpu"),
+        ("cuda:1", HAS_CUDA, "cuda:1"),
+        ("mps", HAS_MPS, "mps"),
+        ("cuda", HAS_NONE, "{'auto', 'cpu'}"),
+        ("cuda:2", HAS_CUDA, "{'auto', 'cpu', 'cuda:0', 'cuda:1'}"),
+        ("cuda:0", HAS_MPS, "{'auto', 'cpu', 'mps:0'}"),
     ],
 )
-def test_device(monkeypatch, device, cuda, mps, expected):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+def test_device(monkeypatch, device, has, expected):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: has[0])
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: has[1])
     if expected[0] != "{":
         assert resolve_device(device) == expected
     else:
