@@ -377,7 +377,8 @@ class TextNet(NeuralNet):
         how far it is.
         """
         self._set_training(False)
-        windows = np.arange(len(batcher.lengths))[self.ranks_.index :: self.ranks_.count]
+        lengths = batcher.dataset.input_ids.lengths
+        windows = np.arange(len(lengths))[self.ranks_.index :: self.ranks_.count]
         device = "cpu" if network is not None else str(self.device)
         # They are copied from a GPU once: each copy waits for it.
         n_items = int(batcher.dataset.item_offsets[-1])
@@ -385,7 +386,7 @@ class TextNet(NeuralNet):
         is_on_gpu = torch.device(device).type == "cuda"
         batcher = replace(batcher, device=device)
         bar = tqdm(
-            total=int(batcher.lengths[windows].sum()),
+            total=int(lengths[windows].sum()),
             desc="predict",
             unit="piece",
             unit_scale=True,
@@ -402,7 +403,7 @@ class TextNet(NeuralNet):
                     logits[batch["item"]] = self.module_(**batch)
                 else:
                     logits[batch["item"]] = torch.from_numpy(network(batch))
-                bar.update(int(batcher.lengths[part].sum()))
+                bar.update(int(lengths[part].sum()))
         logits = logits.cpu()
         self.ranks_.add_up([logits])
         return logits.numpy()
