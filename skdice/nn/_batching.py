@@ -316,9 +316,9 @@ def pad_batch(batch: Batch, shape: PaddedShape, pad_id: int) -> Batch:
 def _places_by_length(length: np.ndarray) -> np.ndarray:
     """Return a place in [0, 1] for each text, the same for texts of the same length.
 
-    Equal distances are neither equally many texts nor equally many pieces: the distance between two
-    neighbouring lengths is the geometric mean of both. So texts of a length that many others have
-    may be mixed with more of them than rare, long ones, of which it would cost more.
+    Two neighbouring lengths are sqrt(n d) apart, where n is the mean number of texts that have one of
+    them and d the difference in pieces. So texts of common lengths are mixed with others more than
+    rare, long texts, which would need more padding.
     """
     lengths, which, count = np.unique(length, return_inverse=True, return_counts=True)
     n_between = (count[1:] + count[:-1]) / 2
