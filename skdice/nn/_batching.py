@@ -316,9 +316,9 @@ def pad_batch(batch: Batch, shape: PaddedShape, pad_id: int) -> Batch:
 def _places_by_length(length: np.ndarray) -> np.ndarray:
     """Return a place in [0, 1] for each text, the same for texts of the same length.
 
-    Two neighbouring lengths are sqrt(n d) apart, where n is the mean of their numbers of texts and d
-    is their difference in pieces. So texts of common lengths are mixed with others more than rare,
-    long texts, which would need more padding.
+    Two neighbouring lengths are sqrt(n d) apart: n is the mean of their numbers of texts, and d the
+    difference in pieces. So texts of common lengths are mixed with others more than rare, long
+    ones, which would need more padding.
     """
     lengths, which, count = np.unique(length, return_inverse=True, return_counts=True)
     n_between = (count[1:] + count[:-1]) / 2
