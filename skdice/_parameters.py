@@ -229,6 +229,12 @@ def check_option(owner: str, name: str, value: Any, options: Collection[Any]) ->
         raise not_allowed(owner, name, allowed, value)
 
 
+def check_verbose(owner: str, name: str, value: Any) -> None:
+    """Raise a ValueError unless ``value`` is an int >= 0 or a bool."""
+    if not isinstance(value, bool | np.bool_):
+        check_number(owner, name, value, low=0, integer=True)
+
+
 def check_random_state(owner: str, name: str, value: Any) -> None:
     """Raise a ValueError unless random numbers can be drawn from ``value``."""
     is_int = isinstance(value, numbers.Integral) and not isinstance(value, bool)

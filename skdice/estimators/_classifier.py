@@ -144,8 +144,7 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
         float
             In [0, 1].
         """
-        self._check_is_fitted()
-        inner = self.internals
+        inner = self._ready()
         rows = inner.read_labelled(X, y, sample_weight)
         return inner.task.validator(rows, inner.fitted.reader)(inner.logits)
 
@@ -157,7 +156,6 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
 
     def _row_logits(self, X: TextRows) -> np.ndarray:
         """Return the logits of X, of a table with the columns of the fit."""
-        self._check_is_fitted()
+        inner = self._ready()
         self._check_feature_names(X)
-        inner = self.internals
         return inner.task.row_logits(inner.task.read_X(X), inner.fitted.reader, inner.logits)
