@@ -79,6 +79,11 @@ _USUAL_DEPTH = 12
 _NO_ENTITIES = "Tags without a B- or I- prefix are no entities, so score is accuracy."
 
 
+def constant(name: str) -> float:
+    """Return the number that a rule goes by."""
+    return CONSTANTS[name].value
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowFacts:
     """What is known of the rows, the encoder and the settings of a fit."""
@@ -131,7 +136,7 @@ def choose_word_shapes(facts: RowFacts) -> Choice:
         return Choice(False, _NO_ENTITIES)
     if math.isnan(names):
         return Choice(False, "No sentence with an entity has a capital letter.")
-    if names <= CONSTANTS["names"].value:
+    if names <= constant("names"):
         why = f"Only {names:.0%} of the entities are capitalised, so they are no names."
         return Choice(False, why)
     are_names = f"The entities are names, {names:.0%} of them capitalised"
@@ -147,12 +152,12 @@ def choose_crf(facts: RowFacts) -> Choice:
     names, n = facts.labels.share_of_names, facts.labels.n_entities
     if not facts.labels.has_entities:
         return Choice(False, _NO_ENTITIES)
-    few = int(CONSTANTS["few_entities"].value)
+    few = int(constant("few_entities"))
     if math.isnan(names):
         return Choice(
             False, "The entities may be names: no sentence with one has a capital letter."
         )
-    if names > CONSTANTS["names"].value:
+    if names > constant("names"):
         why = f"The entities are names, {names:.0%} of them capitalised"
         return Choice(False, f"{why}, and a CRF did not raise F1 of names.")
     if n > few:
@@ -169,7 +174,7 @@ def choose_threshold(facts: RowFacts) -> Choice:
         return Choice(0.5, "There are not two classes of which one could be rare, so 0.5 is kept.")
     if not facts.is_plain:
         return Choice(0.5, "The loss is not cross-entropy without class weights, so 0.5 is kept.")
-    if not 0 < share < 1 / (1 + CONSTANTS["rare"].value):
+    if not 0 < share < 1 / (1 + constant("rare")):
         return Choice(0.5, f"The positive class is not rare: {share:.1%} of the rows.")
     why = f"The positive class is rare, {share:.1%} of the rows"
     return Choice(share, f"{why}, and this share is better for F1 than 0.5.")
@@ -189,8 +194,8 @@ def choose_null_threshold(facts: RowFacts) -> Choice:
 def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positive: int) -> Choice:
     """Sample the texts without a positive if there are more than four times as many of them."""
     is_query = facts.task == "query-tagging"
-    rare = CONSTANTS["query_ratio" if is_query else "rare"].value
-    ratio = CONSTANTS["query_ratio" if is_query else "ratio"].value
+    rare = constant("query_ratio" if is_query else "rare")
+    ratio = constant("query_ratio" if is_query else "ratio")
     if n_texts is None:
         why = "No text is without a positive"
         if facts.task == "tagging" and not facts.labels.has_entities:
@@ -218,7 +223,7 @@ def choose_loss(facts: EpochFacts) -> Choice:
     if not labels.has_entities or facts.n_texts is None:
         kind = "entities without 'O'" if labels.has_entities else _KINDS[rows.task]
         return Choice("ce", f"No other loss was better in our measurements of {kind}.")
-    few, n = int(CONSTANTS["few_entities"].value), labels.n_entities
+    few, n = int(constant("few_entities")), labels.n_entities
     if facts.ratio is not None:
         n_with = f"{facts.n_positive:,} of {rows.n_rows:,} sentences"
         why = "Dice was better than cross-entropy where entities are rare"
@@ -243,8 +248,8 @@ def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
     n = set_positives
     if not n:
         return Choice(0.0, "There is no positive, so nothing is to be remembered.")
-    enough = CONSTANTS["enough_positives"].value
-    memory = min(enough * facts.n_steps / n, CONSTANTS["most_memory"].value, facts.n_steps / 4)
+    enough = constant("enough_positives")
+    memory = min(enough * facts.n_steps / n, constant("most_memory"), facts.n_steps / 4)
     if facts.n_steps / 4 <= 1:
         return Choice(
             0.0, f"An epoch has only {facts.n_steps} steps, too few to remember some of them."
@@ -268,26 +273,22 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
     is, learns more slowly and has more of them; ``is_mean`` says whether the loss is one.
     """
     if facts.begins_trained:
-        epochs = int(CONSTANTS["regressed_epochs"].value)
+        epochs = int(constant("regressed_epochs"))
         why = f"{epochs} epochs, because the head starts from a logistic regression."
         return Choice(epochs, why)
     n_steps, n_positive, rows = facts.n_steps, facts.n_positive, facts.rows
-    fewest, most = int(CONSTANTS["fewest_epochs"].value), int(CONSTANTS["most_epochs"].value)
+    fewest, most = int(constant("fewest_epochs")), int(constant("most_epochs"))
     positives = "texts with positives" if facts.n_texts is not None else "texts"
-    shown = CONSTANTS[
-        "query_presentations" if rows.task == "query-tagging" else "presentations"
-    ].value
+    shown = constant("query_presentations" if rows.task == "query-tagging" else "presentations")
     wanted, aim = shown / n_positive, f"about {shown:,.0f} presentations"
     if rows.task == "tagging" and rows.labels.has_entities and facts.ratio is None:
         positives, kind = "sentences", "mean" if is_mean else "set"
         n_positive = n_positive if facts.n_texts is None else int(facts.n_texts.sum())
-        whole, few = CONSTANTS[f"{kind}_epochs"].value, CONSTANTS[f"{kind}_sentences"].value
+        whole, few = constant(f"{kind}_epochs"), constant(f"{kind}_sentences")
         wanted = whole * math.sqrt(few / max(n_positive, few))
         aim = f"{whole:.0f} epochs of {few:.0f} sentences, half of that of four times as many"
-    wanted = math.ceil(max(CONSTANTS["steps"].value / n_steps, wanted))
-    epochs = max(
-        min(max(wanted, fewest), most), math.ceil(CONSTANTS["fewest_steps"].value / n_steps)
-    )
+    wanted = math.ceil(max(constant("steps") / n_steps, wanted))
+    epochs = max(min(max(wanted, fewest), most), math.ceil(constant("fewest_steps") / n_steps))
     least = f"at least {constant('steps'):.0f} steps, in {fewest} to {most} epochs"
     aim = f"The aim is {aim} and {least}"
     if epochs > most:
@@ -299,14 +300,14 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
 
 def choose_lr(encoder: Encoder, has_adapters: bool) -> Choice:
     """Take a rate that falls with the width and with the depth of the encoder."""
-    lr = CONSTANTS["lr"].value / encoder.width / (encoder.depth or _USUAL_DEPTH)
+    lr = constant("lr") / encoder.width / (encoder.depth or _USUAL_DEPTH)
     if encoder.family.startswith("deberta"):
-        lr *= CONSTANTS["deberta"].value
+        lr *= constant("deberta")
     lr = float(f"{min(max(lr, constant('lowest_lr')), constant('highest_lr')):.1e}")
     layers = f"{encoder.depth} layers of " if encoder.depth else ""
     why = f"It suits an encoder of {layers}{encoder.width:,} hidden units"
     if has_adapters:
-        times = CONSTANTS["new"].value
+        times = constant("new")
         return Choice(lr * times, f"{why}, times {times:.0f} because only adapters are trained.")
     return Choice(lr, f"{why}: the larger an encoder, the lower the rate.")
 
@@ -324,10 +325,10 @@ def choose_head_lr(
         same = choose_lr(encoder, has_adapters).value
         why = "The head is trained already, so it learns at the rate of the encoder."
         return Choice(same, why)
-    plain = choose_lr(encoder, has_adapters).value / (CONSTANTS["new"].value if has_adapters else 1)
+    plain = choose_lr(encoder, has_adapters).value / (constant("new") if has_adapters else 1)
     times = f"{constant('new'):.0f} times the rate of a whole encoder"
     why = f"The checkpoint has no head for this task, so the head learns at {times}."
-    return Choice(CONSTANTS["new"].value * plain, why)
+    return Choice(constant("new") * plain, why)
 
 
 def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
@@ -336,16 +337,14 @@ def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
     A head that begins trained has little to learn.
     """
     is_trained = facts.begins_trained or facts.has_trained_head
-    return is_open and max_epochs > CONSTANTS["fewest_epochs"].value and not is_trained
+    return is_open and max_epochs > constant("fewest_epochs") and not is_trained
 
 
 def choose_rates_again(lr: float, head_lr: float, problem: BaseException) -> tuple[Choice, Choice]:
     """Take a third of the open rates with which a fit learned nothing."""
     why = f"With {lr:g} the fit learned nothing, so it started again with a third. {problem}"
     of_head = "It is a third of the rate of the first try, as lr is."
-    return Choice(lr / CONSTANTS["again"].value, why), Choice(
-        head_lr / CONSTANTS["again"].value, of_head
-    )
+    return Choice(lr / constant("again"), why), Choice(head_lr / constant("again"), of_head)
 
 
 def is_informed(n_folds: int, gain: float) -> bool:
@@ -355,7 +354,7 @@ def is_informed(n_folds: int, gain: float) -> bool:
     ``n_folds`` folds.
     """
     # The two parameters that scale their scores gain one by chance.
-    return not n_folds or gain >= CONSTANTS["least_gain"].value
+    return not n_folds or gain >= constant("least_gain")
 
 
 def choose_head(n_folds: int, gain: float) -> Choice:
