@@ -21,11 +21,10 @@ and where ``score`` is F1, it is the F1 of this class. None with more classes or
 """
 _THRESHOLD = """
 The probability above which the positive one of two classes, or a label, is predicted. "auto" is
-0.5. If the positive class is rare and the loss is cross-entropy without class weights, it is the
-share of positive training rows: better for F1, worse for accuracy. With pairs of texts it is higher
-than the share, up to half of the F1 that regressions reach on the training pairs before training.
-"cv" tunes it, or one for each class or label, for the score on the training rows: five more models
-are fitted, and each predicts the fifth of the rows that it was not trained on.
+0.5; if the positive class is rare and the loss is cross-entropy without class weights, it is the
+share of positive training rows: better for F1, worse for accuracy. "cv" tunes it, or one for each
+class or label, for the score on the training rows: five more models are fitted, and each predicts
+the fifth of the rows that it was not trained on.
 """
 _ATTRIBUTES = """\
     classes_ : ndarray of shape (n_classes,)
