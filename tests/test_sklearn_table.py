@@ -156,6 +156,17 @@ def test_several_labels(tiny_bert):
     assert search.predict(X).shape == Y.shape
 
 
+@pytest.mark.parametrize("case", ["pairs", "two texts"])
+def test_weights_are_routed_to_fits_that_begin_with_a_regression(tiny_bert, case):
+    classifier, X, y = make(case, tiny_bert)
+    weight = np.arange(len(y)) % 3 + 0.5
+    expected = clone(classifier).fit(X, y, weight).predict_proba(X)
+    with sklearn.config_context(enable_metadata_routing=True):
+        classifier.set_fit_request(sample_weight=True)
+        pipeline = make_pipeline("passthrough", classifier).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(pipeline.predict_proba(X), expected)
+
+
 def test_weights_are_routed_to_an_extractor(tiny_bert):
     X, y = easy_questions(24, unanswerable=0.3)
     extractor = DiceSpanExtractor(tiny_bert, **FAST)

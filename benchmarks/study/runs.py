@@ -202,7 +202,7 @@ def execute(
 
 def _internals(tagger: DiceTokenTagger) -> Any:
     """Return what has the scores that decisions are made on, and the task that makes them."""
-    return tagger
+    return tagger.internals
 
 
 def _fold_scores(

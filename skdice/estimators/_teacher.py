@@ -24,6 +24,7 @@ def ask_teacher(
                 f"{describe(teacher)}, which has no {name}."
             )
     is_multilabel = getattr(labelled.y, "names", None) is not None
+    is_tagger = task.info.is_tagger
     classes = list_items(teacher.classes_) or []
     wanted = np.asarray(task.facts(labelled).classes).tolist()
     if is_multilabel and all(np.array_equal(part, (0, 1)) for part in classes):
@@ -45,27 +46,22 @@ def ask_teacher(
         raise type(error)(f"What teacher predicts is read as y is. {error}") from error
     if (getattr(predicted, "names", None) is not None) != is_multilabel:
         raise ValueError("teacher must predict a matrix of labels if, and only if, y is one.")
-    found = Rows(rows, predicted, None, None, np.arange(len(rows)))
-    if not is_multilabel and (unknown := set(task.facts(found).classes) - set(classes)):
-        of_row = (task.facts(found.take(np.array([i]))).classes for i in range(len(rows)))
-        row = next(i for i, names in enumerate(of_row) if unknown.intersection(names))
-        raise ValueError(
-            f"teacher must predict its classes, {list_some(classes)}; for row {row} of unlabeled "
-            f"it predicts {list_some(sorted(unknown))}."
-        )
+    if not is_multilabel:
+        for i, row in enumerate(predicted if is_tagger else predicted.values[:, None]):
+            if unknown := set(row) - set(classes):
+                raise ValueError(
+                    f"teacher must predict its classes, {list_some(classes)}; for row {i} of "
+                    f"unlabeled it predicts {list_some(sorted(unknown))}."
+                )
     parts = [getattr(part, "shape", None) for part in p] if isinstance(p, list) else []
     if is_multilabel and parts == [(len(rows), 2)] * len(classes):
         p = np.stack([part[:, 1] for part in p], axis=1)  # As MultiOutputClassifier has them.
-    has_words = task.info.is_tagger
-    shapes = [(*([len(row)] if has_words else []), len(classes)) for row in rows]
+    shapes = [(len(row), len(classes)) if is_tagger else (len(classes),) for row in rows]
     return TeacherLabels(classes, predicted, _read_probabilities(p, shapes, not is_multilabel))
 
 
 def _read_probabilities(p: Any, shapes: Sequence[tuple[int, ...]], adds_up: bool) -> Any:
-    """Return the probabilities of each row as arrays of these shapes, one if all are alike.
-
-    A ValueError names the first row that has no probabilities, or whose sum should be 1 and is not.
-    """
+    """Return the probabilities of each row as arrays of these shapes, one if all are alike."""
     given = list(table_cells(p)) if is_table(p) else list_items(p)
     if given is None or len(given) != len(shapes):
         got = describe(p) if given is None else f"{len(given)} rows"
@@ -74,22 +70,19 @@ def _read_probabilities(p: Any, shapes: Sequence[tuple[int, ...]], adds_up: bool
         )
     rows = []
     for i, (row, shape) in enumerate(zip(given, shapes)):
-        what = f"predict_proba of teacher must have the shape {shape} in row {i}"
         try:
             values = np.asarray(row, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{what}; got {describe(row)}.") from error
-        if values.shape != shape and values.size + math.prod(shape):
-            raise ValueError(f"{what}; got the shape {values.shape}.")
-        rows.append(values.reshape(shape).clip(0, 1))
-        problem = ""
-        if not (np.abs(values - values.clip(0, 1)) < 1e-6).all():
-            problem = "numbers in [0, 1]"
-        elif adds_up and (np.abs(rows[-1].sum(axis=-1) - 1) > _ROUNDING).any():
-            problem = "probabilities that add up to 1"
-        if problem:
+            # A sentence without words may have any array without numbers.
+            is_good = values.shape == shape or not values.size + math.prod(shape)
+            p_row = values.reshape(shape).clip(0, 1)
+            is_good &= bool((np.abs(p_row - values.reshape(shape)) < 1e-6).all())
+            is_good &= not adds_up or bool((np.abs(p_row.sum(-1) - 1) < _ROUNDING).all())
+        except (TypeError, ValueError):
+            is_good = False
+        if not is_good:
             raise ValueError(
-                f"predict_proba of teacher must have {problem}; row {i} is "
-                f"{describe(values.tolist())}."
+                f"predict_proba of teacher must have numbers in [0, 1] of the shape {shape} in row "
+                f"{i}{', which add up to 1' if adds_up else ''}; got {describe(row)}."
             )
+        rows.append(p_row)
     return np.stack(rows) if len(shapes[0]) == 1 else rows

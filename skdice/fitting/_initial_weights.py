@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import torch
 from scipy.special import log_softmax
+from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -277,7 +278,9 @@ def _fit(
     model: Any, features: np.ndarray, target: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the slope (n_classes, n_features) and the start (n_classes,) of a regression."""
-    model.fit(features, target, logisticregression__sample_weight=weight)
+    # Whoever routes metadata routes what estimators are given, not these weights.
+    with config_context(enable_metadata_routing=False):
+        model.fit(features, target, logisticregression__sample_weight=weight)
     regression = model[-1]
     slope, start = regression.coef_, regression.intercept_
     if len(model) > 1:
@@ -296,14 +299,15 @@ def _out_of_fold(
     folds: _Splits,
 ) -> np.ndarray:
     """Return logits of shape (n_rows, n_classes), by regressions that have not seen the row."""
-    logits: np.ndarray = cross_val_predict(
-        model,
-        features,
-        target,
-        cv=folds,
-        method="decision_function",
-        params={"logisticregression__sample_weight": weight},
-    )
+    with config_context(enable_metadata_routing=False):
+        logits: np.ndarray = cross_val_predict(
+            model,
+            features,
+            target,
+            cv=folds,
+            method="decision_function",
+            params={"logisticregression__sample_weight": weight},
+        )
     return np.stack([-logits, logits], axis=1) / 2 if logits.ndim == 1 else logits
 
 

@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from .._pretrained import CONFIG, TOKENIZER, TOKENIZER_CONFIG, quiet_transformers, read_json
@@ -12,7 +14,8 @@ from ..fitting import Fitted
 from ..nn import HEAD, TRANSFORMER, TextModule
 
 # A saved directory has these, and HEAD where transformers has no class for the head.
-FILES = frozenset({CONFIG, TOKENIZER, TOKENIZER_CONFIG, "model.safetensors", HEAD})
+_WEIGHTS = "model.safetensors"
+FILES = frozenset({CONFIG, TOKENIZER, TOKENIZER_CONFIG, _WEIGHTS, HEAD})
 _MEMBERS = "members."
 
 
@@ -26,6 +29,8 @@ def write_network(directory: Path, fitted: Fitted) -> None:
         transformer.save_pretrained(directory, max_shard_size=10**15)
         # Templates for chats would be files, and directories, of their own.
         tokenizer.save_pretrained(directory, save_jinja_files=False)
+    if task.head.reads_mean:
+        _refuse_other_heads(directory, transformer.config)
     head = {
         # Tied weights are one tensor, which a file cannot hold twice.
         name: weight.cpu().contiguous().clone()
@@ -47,6 +52,22 @@ def write_network(directory: Path, fitted: Fitted) -> None:
             path.chmod(mode)  # safetensors makes its files private, whatever the umask is.
         else:
             path.unlink()
+
+
+def _refuse_other_heads(directory: Path, config: Any) -> None:
+    """Have transformers load the encoder alone.
+
+    It has no class for this head and would draw the weights of another one at random. Empty tensors
+    in their place make that an error.
+    """
+    from transformers import AutoModelForSequenceClassification
+
+    with torch.device("meta"):  # Nothing is allocated.
+        other = AutoModelForSequenceClassification.from_config(config)
+    inside = f"{other.base_model_prefix}."
+    empty = {name: torch.zeros(0) for name in other.state_dict() if not name.startswith(inside)}
+    file = directory / _WEIGHTS
+    save_file(load_file(file) | empty, file, metadata={"format": "pt"})
 
 
 def _set_up_tokenizer(
@@ -82,6 +103,8 @@ def load_head(module: TextModule, directory: Path) -> None:
     module.members.extend([copy.deepcopy(module) for _ in members])
     keys = module.load_state_dict(head, strict=False)
     missing = [name for name in keys.missing_keys if not name.startswith(TRANSFORMER)]
-    unmatched = [*module.unmatched_weights, *missing, *keys.unexpected_keys]
+    with safe_open(directory / _WEIGHTS, "pt") as file:
+        empty = {name for name in file.keys() if 0 in file.get_slice(name).get_shape()}  # noqa: SIM118
+    unmatched = sorted({*module.unmatched_weights, *missing, *keys.unexpected_keys} - empty)
     if unmatched:
         raise ValueError(f"the files or the network have no weights {', '.join(unmatched[:3])}")

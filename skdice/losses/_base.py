@@ -104,7 +104,7 @@ class Loss(BaseEstimator, nn.Module):
     # About how many steps the sums are formed over in training.
     memory = 0.0  # type: float | str
     # The class weights as they were given, a copy of their values, and on the device.
-    _sent_weight = None  # type: tuple[Any, Tensor | None, Tensor] | None
+    _sent_weight = None  # type: tuple[Any, Tensor, Tensor] | None
     get_params: ClassVar[Callable[..., dict[str, Any]]]
     set_params: ClassVar[Callable[..., Any]]
 
@@ -291,8 +291,9 @@ class Loss(BaseEstimator, nn.Module):
             source, values, weight = self._sent_weight
             is_there = (weight.dtype, weight.device) == (logits.dtype, logits.device)
             is_there = is_there and source is self.class_weight and weight.shape == shape
-            # An array may have been changed in place.
-            if is_there and (is_compiling or _is_equal(values, self.class_weight)):
+            # An array may have been changed in place; to look at one on a device would wait for it.
+            is_known = is_compiling or values.device.type != "cpu"
+            if is_there and (is_known or torch.equal(values, torch.as_tensor(self.class_weight))):
                 return weight
         one, two = "one weight per class", "the weights of 0 and 1 for each label"
         meaning = one if len(shape) == 1 else two
@@ -309,15 +310,9 @@ class Loss(BaseEstimator, nn.Module):
             )
         _check_weights(what, "class", weight)
         if not is_compiling:
-            values = torch.as_tensor(self.class_weight).detach()
-            # To compare with weights on a device would wait for it.
-            values = values.clone() if values.device.type == "cpu" else None
+            values = torch.as_tensor(self.class_weight).detach().clone()
             self._sent_weight = (self.class_weight, values, weight)
         return weight
-
-
-def _is_equal(values: Tensor | None, class_weight: ClassWeight) -> bool:
-    return values is None or torch.equal(values, torch.as_tensor(class_weight))
 
 
 def against_rest(logits: Tensor) -> Tensor:

@@ -5,11 +5,13 @@ training they are merged into its weights, so that a fitted network is as any ot
 """
 
 import copy
+import os
 import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from .._extras import not_installed
@@ -17,6 +19,8 @@ from .._parameters import not_allowed
 from .._pretrained import loading, quiet_transformers
 from ..text import TextReader, WordTokenizer
 
+# The weights beside the encoder, where transformers has no class for them.
+HEAD = "head.safetensors"
 # Parts of DeBERTa that all layers read, though they are registered after the layers.
 _RELATIVE = ("rel_embeddings", "LayerNorm")
 # Adapters that lie inside the layers, are trained by gradients alone, and can be merged into them.
@@ -43,7 +47,8 @@ class Encoder(NamedTuple):
     n_positions : int or None
         Pieces of the longest text, special tokens included; None if there is no limit.
     heads : tuple of str
-        The classes of transformers that the checkpoint has weights for.
+        The classes of transformers that the checkpoint has weights for, and "MeanModule" if it has
+        a head on the mean state.
     n_labels : int
         Outputs of its head.
     has_decoder : bool
@@ -128,10 +133,18 @@ def describe_encoder(model: str, *, sees_case: bool) -> Encoder:
         depth=getattr(config, "num_hidden_layers", None),
         sees_case=sees_case,
         n_positions=min((n for n in limits if isinstance(n, int) and n > 0), default=None),
-        heads=tuple(config.architectures or ()),
+        heads=(*(config.architectures or ()), *_own_heads(model, len(config.id2label))),
         n_labels=len(config.id2label),
         has_decoder=bool(getattr(config, "is_encoder_decoder", False)),
     )
+
+
+def _own_heads(model: str, n_labels: int) -> list[str]:
+    """Return "MeanModule" if a directory has a head of it for so many labels."""
+    file = os.path.join(model, HEAD)
+    head = load_file(file) if os.path.exists(file) else {}
+    is_of_mean = "head.weight" in head and len(head["head.weight"]) == n_labels
+    return ["MeanModule"] if is_of_mean else []
 
 
 def read_model(

@@ -11,11 +11,9 @@ from torch import Tensor, nn
 
 from ..text import Frame
 from ._batching import Batch
-from ._loading import add_adapters, freeze, load_transformer, replace_token_types
+from ._loading import HEAD, add_adapters, freeze, load_transformer, replace_token_types
 from ._speedups import is_fused
 
-# The weights beside the encoder, where transformers has no class for them.
-HEAD = "head.safetensors"
 # Token-type dropout: the share of the windows of a training step that are read without the shapes
 # of their words, so that text without capitals is read as well (benchmarks/RESULTS.md).
 _TYPE_DROPOUT = 0.3

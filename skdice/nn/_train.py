@@ -128,7 +128,7 @@ class Run(Callback):
         finally:
             net.callbacks_ = callbacks
             finished = sum("dur" in row for row in net.history)
-            net.best_epoch_ = finished if self.stopping is None else self.stopping.best_epoch_
+            net.best_epoch_ = getattr(self.stopping, "best_epoch_", finished)
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         if self.state is None or self.checkpoint is None:

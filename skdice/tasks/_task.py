@@ -99,6 +99,8 @@ class HeadSpec:
         """Tell whether a checkpoint with these heads and labels brings this one, trained."""
         if self.classes and len(self.classes) != n_labels:
             return False
+        if self.reads_mean:
+            return "MeanModule" in heads
         return self.suffix is not None and any(name.endswith(self.suffix) for name in heads)
 
     @property

@@ -5,9 +5,11 @@ from functools import cache, partial
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
+from transformers import AutoModel, AutoModelForSequenceClassification
 
 from skdice import DicePairClassifier, DiceTextClassifier
 from skdice.model_selection import tune_decision
@@ -286,11 +288,28 @@ class TestHeadOfTexts:
         texts = make_texts(tiny_bert, **STILL).fit(X, [*y[:-1], "single"])
         assert np.isfinite(texts.decision_function(X)).all()
 
-    def test_a_trained_head_is_kept(self, texts, tiny_bert, tmp_path):
-        X, y = easy_texts(64)
+    def test_a_trained_head_goes_on(self, tiny_bert, tmp_path):
+        """Also where a regression on the new rows would say nothing."""
+        X, y = easy_texts(120)
+        texts = make_texts(tiny_bert, **STILL).fit(X, y)
+        assert texts.choices_.set_index("parameter").loc["head", "value"] == "regression"
         texts.save_pretrained(tmp_path)
-        again = make_texts(str(tmp_path), **STILL).fit(X, y)
-        np.testing.assert_allclose(again.predict_proba(X), texts.predict_proba(X), atol=1e-5)
+        for labels in (y, np.random.default_rng(0).permutation(y)):
+            again = make_texts(str(tmp_path), **STILL | {"head_lr": None}).fit(X, labels)
+            np.testing.assert_allclose(again.predict_proba(X), texts.predict_proba(X), atol=1e-5)
+        again = make_texts(str(tmp_path), max_epochs=1, lr="auto", head_lr=None).fit(X, y)
+        choices = again.choices_.set_index("parameter")
+        assert "trained already" in choices.loc["head_lr", "why"]
+        assert again.net_.head_lr == again.lr_
+
+    def test_transformers_loads_no_other_head_in_its_place(self, tiny_bert, tmp_path):
+        texts = make_texts(tiny_bert, **STILL).fit(*easy_texts(120))
+        texts.save_pretrained(tmp_path)
+        with pytest.raises(RuntimeError, match="mismatched"):
+            AutoModelForSequenceClassification.from_pretrained(tmp_path)
+        encoder = AutoModel.from_pretrained(tmp_path).state_dict()
+        own = texts.net_.module_.transformer.state_dict()
+        assert all(torch.equal(own[name], weight) for name, weight in encoder.items())
 
 
 class TestSimilarities:

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from skorch.callbacks import EarlyStopping
 from transformers import get_scheduler
 
 from skdice.losses import CrossEntropyLoss, DiceLoss
@@ -215,6 +216,16 @@ def test_interrupts_and_errors_get_out(event, error):
     with pytest.raises(error):
         fit_net(net, make_sampler())
     assert end.count_ == 1
+    check_is_clean(net)
+
+
+def test_an_interrupt_before_the_first_step(monkeypatch):
+    """With patience, too, which knows no best epoch then."""
+    begin = lambda *_, **__: signal.raise_signal(signal.SIGINT)  # noqa: E731
+    monkeypatch.setattr(EarlyStopping, "on_train_begin", begin)
+    net = make_net()
+    with pytest.raises(KeyboardInterrupt):
+        fit_net(net, make_sampler(), validate=lambda: 0.5, patience=1)
     check_is_clean(net)
 
 
