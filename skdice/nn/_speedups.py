@@ -42,17 +42,15 @@ def own_attention(module: nn.Module) -> Iterator[None]:
 
     AttentionInterface.register(_NAME, _attend)
     AttentionMaskInterface.register(_NAME, _mask)
-
-    def attend_by(name: str) -> None:
-        with quiet_transformers():
-            for network in networks:
-                network.set_attn_implementation(name)
-
-    attend_by(_NAME)
+    with quiet_transformers():
+        for network in networks:
+            network.set_attn_implementation(_NAME)
     try:
         yield
     finally:
-        attend_by("sdpa")
+        with quiet_transformers():
+            for network in networks:
+                network.set_attn_implementation("sdpa")
 
 
 def _attend(*inputs: Any, dropout: float = 0.0, **options: Any) -> tuple[Any, None]:

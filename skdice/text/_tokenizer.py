@@ -99,8 +99,7 @@ class WordTokenizer:
     def encode_texts(self, texts: Sequence[str], of_empty: Sequence[int] = ()) -> Ragged:
         """Return the piece ids of each text, those ``of_empty`` for one without pieces."""
         order, distinct = pd.factorize(np.array(texts, dtype=object))
-        ids = [encoding.ids or of_empty for encoding in self._encode_all(distinct.tolist())]
-        return self._pieces(ids).take(order)
+        return self._cut(distinct.tolist(), of_empty)[1].take(order)
 
     def encode_with_offsets(self, texts: Sequence[str]) -> tuple[Ragged, np.ndarray, np.ndarray]:
         """Return the piece ids of each text, and the first character of each piece and its end.
@@ -109,8 +108,7 @@ class WordTokenizer:
         end[j]]`` neither starts nor ends with it; it is empty, or ``start[i] >= end[j]``, if there
         is nothing but white space between. Combining marks belong to the letter before them.
         """
-        encodings = self._encode_all(texts)
-        pieces = self._pieces([encoding.ids for encoding in encodings])
+        encodings, pieces = self._cut(texts)
         # Unigram models put it before a text too, where it gets the place of the first letter.
         blank = self._backend.token_to_id("▁")
         start = np.empty(len(pieces.values), dtype=np.int32)
@@ -136,17 +134,19 @@ class WordTokenizer:
         n_before += asked.lengths + len(frame.special[1])
         return *frame.put_around(asked, windows), n_before
 
-    def _encode_all(self, texts: Sequence[str]) -> "list[Encoding]":
+    def _cut(
+        self, texts: Sequence[str], of_empty: Sequence[int] = ()
+    ) -> "tuple[list[Encoding], Ragged]":
+        """Return the texts as the backend encodes them, and their piece ids."""
         # Lone surrogates have no UTF-8.
         whole = [t if t.isascii() else _SURROGATE.sub("\ufffd", t) for t in texts]
-        return self._backend.encode_batch(whole, add_special_tokens=False)
-
-    def _pieces(self, rows: list[Sequence[int]]) -> Ragged:
+        encodings = self._backend.encode_batch(whole, add_special_tokens=False)
+        rows = [encoding.ids or of_empty for encoding in encodings]
         offsets = offsets_from_lengths([len(row) for row in rows])
         ids = np.fromiter((piece for row in rows for piece in row), np.int32, count=offsets[-1])
         # Unigram models have the special tokens among their pieces.
         ids[np.isin(ids, self.tokenizer.all_special_ids)] = self._unknown_id
-        return Ragged(ids, offsets)
+        return encodings, Ragged(ids, offsets)
 
     def _find_frame(self, probe: "Encoding") -> Frame:
         """Find the special tokens around and between the texts of an encoded probe."""
