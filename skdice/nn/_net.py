@@ -419,16 +419,14 @@ class FiniteGuard:
 
     optimizer: Any
     every: int  # how many steps it looks at together
-    _where: list[str] = field(default_factory=list)
-    _seen: list[Tensor] = field(default_factory=list)
+    _seen: list[tuple[str, Tensor]] = field(default_factory=list)
     # Zero as long as all steps are finite, and not a number from then on.
     _fault: Tensor | float = 0.0
 
     def watch(self, loss: Tensor, norm: Tensor | None, where: str) -> None:
         """Note a step before it is taken; the norm is None if it may be infinite."""
         of_step = torch.stack([loss, loss if norm is None else norm.to(loss)])
-        self._where.append(where)
-        self._seen.append(of_step)
+        self._seen.append((where, of_step))
         if self.every > 1:
             self._fault = (of_step * 0).sum() + self._fault
             self.optimizer.found_inf = (self._fault != 0).float()
@@ -439,9 +437,9 @@ class FiniteGuard:
         """Raise a NotFiniteError that names the first step so far that was not finite."""
         if not self._seen:
             return
-        seen = torch.stack(self._seen).cpu()
+        where, steps = zip(*self._seen)
+        self._seen, seen = [], torch.stack(steps).cpu()
         is_finite = seen.isfinite().all(1)
-        where, self._where, self._seen = self._where, [], []
         if is_finite.all():
             return
         first = int(is_finite.int().argmin())
