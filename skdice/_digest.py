@@ -53,11 +53,8 @@ def base_model_digest(model: str | os.PathLike[str]) -> str:
     place = Path(model)
     if not place.is_dir():
         return os.fspath(model)
-    files = {}
-    for path in place.iterdir():
-        if path.is_file() and path.name[0] != "." and path.suffix not in _NOT_LOADED:
-            files[path.name] = sha256(path)
-    return digest(files)
+    files = [path for path in place.iterdir() if path.is_file() and path.name[0] != "."]
+    return digest({path.name: sha256(path) for path in files if path.suffix not in _NOT_LOADED})
 
 
 def _plain(value: Any) -> Any:

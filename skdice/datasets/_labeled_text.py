@@ -9,11 +9,9 @@ from .._parameters import not_allowed
 from ._tables import find_column, make_labels, split_records
 from ._text_files import FilePath, file_error, first_line, read_text, shorten, suffix_of
 
-# Of a text and of a label, in a header.
-_KNOWN_NAMES = (
-    ("text", "sentence", "tweet", "message", "review"),
-    ("label", "class", "category", "target"),
-)
+# What the column of the text, and that of the label, may be called in a header.
+_TEXT_NAMES = ("text", "sentence", "tweet", "message", "review")
+_LABEL_NAMES = ("label", "class", "category", "target")
 
 
 def read_labeled_text(
@@ -100,7 +98,8 @@ def read_labeled_text(
 
 def _find_known(path: FilePath, first: list[str]) -> tuple[str, str] | tuple[int, int]:
     """Return the columns of the text and of the label if none are given."""
-    texts, labels = ([name for name in first if name.lower() in its] for its in _KNOWN_NAMES)
+    texts = [name for name in first if name.lower() in _TEXT_NAMES]
+    labels = [name for name in first if name.lower() in _LABEL_NAMES]
     if len(texts) == len(labels) == 1:
         return texts[0], labels[0]
     if texts or labels or len(first) != 2:

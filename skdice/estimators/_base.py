@@ -222,12 +222,15 @@ class TextEstimator(SavedEstimator, Generic[T]):
                 f"{names.tolist()}."
             )
 
-    def _check_is_fitted(self) -> None:
-        if self.internals.fitted.interrupted:
+    def _ready(self) -> "Internals[T]":
+        """Return what predicts; warn if the fit did not come to its end."""
+        inner = Internals(self)
+        if inner.fitted.interrupted:
             warn(
                 f"The fit of this {type(self).__name__} did not come to its end: it stopped in "
                 f"epoch {len(self.history_)} of {self.max_epochs_} (interrupted_ is True)."
             )
+        return inner
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

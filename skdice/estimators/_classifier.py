@@ -21,11 +21,10 @@ and where ``score`` is F1, it is the F1 of this class. None with more classes or
 """
 _THRESHOLD = """
 The probability above which the positive one of two classes, or a label, is predicted. "auto" is
-0.5. If the positive class is rare and the loss is cross-entropy without class weights, it is the
-share of positive training rows: better for F1, worse for accuracy. With pairs of texts it is higher
-than the share, up to half of the F1 that regressions reach on the training pairs before training.
-"cv" tunes it, or one for each class or label, for the score on the training rows: five more models
-are fitted, and each predicts the fifth of the rows that it was not trained on.
+0.5; if the positive class is rare and the loss is cross-entropy without class weights, it is the
+share of positive training rows: better for F1, worse for accuracy. "cv" tunes it, or one for each
+class or label, for the score on the training rows: five more models are fitted, and each predicts
+the fifth of the rows that it was not trained on.
 """
 _ATTRIBUTES = """\
     classes_ : ndarray of shape (n_classes,)
@@ -144,8 +143,7 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
         float
             In [0, 1].
         """
-        self._check_is_fitted()
-        inner = self.internals
+        inner = self._ready()
         rows = inner.read_labelled(X, y, sample_weight)
         return inner.task.validator(rows, inner.fitted.reader)(inner.logits)
 
@@ -157,7 +155,6 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
 
     def _row_logits(self, X: TextRows) -> np.ndarray:
         """Return the logits of X, of a table with the columns of the fit."""
-        self._check_is_fitted()
+        inner = self._ready()
         self._check_feature_names(X)
-        inner = self.internals
         return inner.task.row_logits(inner.task.read_X(X), inner.fitted.reader, inner.logits)

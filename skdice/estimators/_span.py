@@ -125,10 +125,10 @@ class DiceSpanExtractor(TextEstimator[Answering]):
         ndarray of shape (n_questions,), object
             The text of each answer, ``""`` for no answer.
         """
-        self._check_is_fitted()
-        task = self.internals.task
+        inner = self._ready()
+        task = inner.task
         rows = task.read_X(X)
-        found = task.scores(rows, self.internals.fitted.reader, self.internals.logits)
+        found = task.scores(rows, inner.fitted.reader, inner.logits)
         return object_array(task.answers(found, rows))
 
     def predict_spans(self, X: Questions, n_best: int | None = None) -> ObjectArray[list[Answer]]:
@@ -147,12 +147,12 @@ class DiceSpanExtractor(TextEstimator[Answering]):
             ``context[start:end] == text``. The scores are shares among all spans of the context and
             "no answer", so they sum to at most 1.
         """
-        self._check_is_fitted()
+        inner = self._ready()
         check_number("predict_spans", "n_best", n_best, low=1, integer=True, optional=True)
-        task = self.internals.task
+        task = inner.task
         rows = task.read_X(X)
-        encoded = task.encode(rows, self.internals.fitted.reader)
-        found = task.find(encoded, self.internals.logits, task.n_best if n_best is None else n_best)
+        encoded = task.encode(rows, inner.fitted.reader)
+        found = task.find(encoded, inner.logits, task.n_best if n_best is None else n_best)
         return object_array(
             [
                 [Answer(context[a:b], a, b, score) for a, b, score in candidates.spans]
@@ -174,9 +174,9 @@ class DiceSpanExtractor(TextEstimator[Answering]):
         ndarray of shape (n_questions,)
             Infinite where the tokenizer keeps nothing of the context.
         """
-        self._check_is_fitted()
-        task = self.internals.task
-        found = task.scores(task.read_X(X), self.internals.fitted.reader, self.internals.logits)
+        inner = self._ready()
+        task = inner.task
+        found = task.scores(task.read_X(X), inner.fitted.reader, inner.logits)
         return np.array([candidates.no_answer for candidates in found], dtype=np.float64)
 
     def score(self, X: Questions, y: Answers) -> float:

@@ -139,8 +139,7 @@ class DiceTokenTagger(WordTagger[Tagging]):
         ndarray of shape (n_sentences,), object
             An array of shape (n_words, n_classes) for each sentence; columns as ``classes_``.
         """
-        self._check_is_fitted()
-        inner = self.internals
+        inner = self._ready()
         dataset = inner.task.encode(check_token_lists(X), inner.fitted.reader)
         found = inner.task.decoder.probabilities(inner.logits(dataset), dataset.item_offsets)
         return object_array(found)
@@ -148,8 +147,7 @@ class DiceTokenTagger(WordTagger[Tagging]):
     def _predict_scored(
         self, X: TokenLists
     ) -> tuple[ObjectArray[list[str]], ObjectArray[np.ndarray]]:
-        self._check_is_fitted()
-        inner = self.internals
+        inner = self._ready()
         decoder = inner.task.decoder
         dataset = inner.task.encode(check_token_lists(X), inner.fitted.reader)
         found = inner.logits(dataset), dataset.item_offsets

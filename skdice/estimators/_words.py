@@ -17,7 +17,7 @@ from ..text import (
     find_splitter,
     keep_above,
 )
-from ._base import FittedAttribute, TextEstimator
+from ._base import FittedAttribute, Internals, TextEstimator
 
 T = TypeVar("T", bound=WordTask)
 
@@ -44,11 +44,9 @@ class WordTagger(TextEstimator[T]):
         ndarray of shape (n_sentences,), object
             A list of str for each sentence, one tag per word.
         """
-        self._check_is_fitted()
-        sentences = check_token_lists(X)
-        inner = self.internals
-        found = inner.task.predict_tags(sentences, inner.fitted.reader, inner.logits)
-        return object_array(found)
+        inner = self._ready()
+        tags = inner.task.predict_tags(check_token_lists(X), inner.fitted.reader, inner.logits)
+        return object_array(tags)
 
     def predict_spans(
         self, X: TokenLists, threshold: Threshold | None = None
@@ -74,9 +72,8 @@ class WordTagger(TextEstimator[T]):
             If the tags are no chunk tags, so that there are no entities, or ``threshold`` is out of
             [0, 1] or names another label.
         """
-        self._check_is_fitted()
-        inner, sentences = self.internals, check_token_lists(X)
-        task = inner.task
+        inner = self._ready()
+        task, sentences = inner.task, check_token_lists(X)
         lowest = check_threshold(threshold, task.entity_labels)
         found = task.predict_entities(sentences, inner.fitted.reader, inner.logits)
         return object_array([keep_above(row, lowest) for row in found])
@@ -111,7 +108,7 @@ class WordTagger(TextEstimator[T]):
             If a text is written without spaces, as Chinese and Thai are, the training sentences
             were words, and there is no ``splitter`` to find them.
         """
-        self._check_is_fitted()
+        self._ready()
         texts = check_texts(texts)
         split = find_splitter("predict_entities", self.splitter_ if splitter is None else splitter)
         if splitter is None and self.splitter_ == "words":
@@ -143,10 +140,10 @@ class WordTagger(TextEstimator[T]):
             The tags of each sentence, in order. A sentence that is not allowed raises its error
             after the tags of all sentences before it.
         """
-        self._check_is_fitted()
+        inner = self._ready()
         if isinstance(X, str | bytes) or not isinstance(X, Iterable):
             raise TypeError(f"X must be an iterable of lists of words; got {describe(X)}.")
-        return self._iterate(X)
+        return self._iterate(inner, X)
 
     def score(self, X: TokenLists, y: TagSequences | Spans) -> float:
         """Return the micro F1 of entities or, of tags that are no chunk tags, the accuracy.
@@ -162,14 +159,13 @@ class WordTagger(TextEstimator[T]):
         float
             In [0, 1].
         """
-        self._check_is_fitted()
-        inner = self.internals
+        inner = self._ready()
         rows, task = inner.read_labelled(X, y), inner.task
         if task.scheme is None:
             warn_of_background(rows.y)
         return task.validator(rows, inner.fitted.reader)(inner.logits)
 
-    def _iterate(self, X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
+    def _iterate(self, inner: Internals[T], X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
         rows = enumerate(X)
         is_over = False
         while not is_over:
@@ -181,7 +177,6 @@ class WordTagger(TextEstimator[T]):
             except Exception as stopped:  # The rows before it are tagged first.
                 error = stopped
             is_over = len(chunk) < _STREAM_SENTENCES
-            inner = self.internals
             yield from inner.task.predict_tags(chunk, inner.fitted.reader, inner.logits)
             if error is not None:
                 raise error

@@ -14,6 +14,7 @@ from .._parameters import (
     check_option,
     check_parameters,
     check_random_state,
+    check_verbose,
     not_allowed,
     number,
     option,
@@ -45,11 +46,6 @@ def _check_device(owner: str, name: str, value: Any) -> None:
 def _check_warmup(owner: str, name: str, value: Any) -> None:
     is_count = isinstance(value, int | np.integer)
     check_number(owner, name, value, low=0, high=np.inf if is_count else 1, integer=is_count)
-
-
-def _check_verbose(owner: str, name: str, value: Any) -> None:
-    if not isinstance(value, bool | np.bool_):
-        check_number(owner, name, value, low=0, integer=True)
 
 
 @dataclass(eq=False, repr=False)
@@ -208,7 +204,7 @@ class Settings:
         RandomState, Parameter("int, RandomState or Generator", check=check_random_state)
     ] = None
     verbose: Annotated[
-        int, Parameter("int", check=_check_verbose, counts="never", on_card=False)
+        int, Parameter("int", check=check_verbose, counts="never", on_card=False)
     ] = 1
 
     n_members: Annotated[int, number(low=1, integer=True, rare=True)] = 1

@@ -243,7 +243,9 @@ class Loss(BaseEstimator, nn.Module):
             raise ValueError(f"{owner} takes integer targets (int64), got {target.dtype}.")
         valid = target != self.ignore_index
         if target.device.type == "cpu" and not torch.compiler.is_compiling():
-            _check_targets(owner, target, valid, n_classes, self.ignore_index)
+            wrong = valid & ((target < 0) | (target >= n_classes) | (target != target.long()))
+            if wrong.any():
+                raise _wrong_target(owner, target, wrong, n_classes, self.ignore_index)
             all_valid = bool(valid.all())
         else:
             all_valid = False  # Not looked at: that would wait for the device.
@@ -346,16 +348,15 @@ def _check_weights(what: str, unit: str, weight: Tensor) -> None:
         )
 
 
-def _check_targets(
-    owner: str, target: Tensor, valid: Tensor, n_classes: int, ignore_index: int
-) -> None:
-    wrong = valid & ((target < 0) | (target >= n_classes) | (target != target.long()))
-    if wrong.any():
-        index = tuple(wrong.nonzero()[0].tolist())
-        where = f"item {index[0]}"
-        if target.ndim == 2 and target.shape[1] > 1:
-            where += f", column {index[1]}"
-        raise ValueError(
-            f"{owner} got target {target[index].item()} for {where}; allowed are "
-            f"0..{n_classes - 1} and ignore_index={ignore_index}."
-        )
+def _wrong_target(
+    owner: str, target: Tensor, wrong: Tensor, n_classes: int, ignore_index: int
+) -> ValueError:
+    """Return the error for the first of the wrong targets."""
+    index = tuple(wrong.nonzero()[0].tolist())
+    where = f"item {index[0]}"
+    if target.ndim == 2 and target.shape[1] > 1:
+        where += f", column {index[1]}"
+    return ValueError(
+        f"{owner} got target {target[index].item()} for {where}; allowed are 0..{n_classes - 1} "
+        f"and ignore_index={ignore_index}."
+    )

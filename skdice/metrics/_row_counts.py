@@ -75,32 +75,22 @@ def count_rows(task: str, y_true: Any, y_pred: Any, pos_label: Any = None) -> Ro
         scores = score_rows(y_true, y_pred, "2.0")
         ones = np.ones(len(scores.f1))
         return RowCounts(task, np.stack([scores.exact_match, scores.f1, ones], axis=1))
+    right = y_true == y_pred
     if y_pred.ndim == 2:
-        right = (y_true == y_pred).all(axis=1)
+        right = right.all(axis=1)
         cells = np.stack([y_true & y_pred, y_pred, y_true], axis=1)
         items = cells.sum(axis=2, dtype=np.int32)
     else:
-        right = y_true == y_pred
-        items = count_labels(y_true, y_pred, pos_label)
+        if pos_label is None:
+            labels, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
+            is_true, is_pred = np.split(codes[:, None] == np.arange(len(labels)), [len(y_true)])
+        else:
+            is_true, is_pred = (y[:, None] == pos_label for y in (y_true, y_pred))
+        items = np.concatenate([is_true & is_pred, is_pred, is_true], axis=1).astype(np.uint8)
     if task == "pairs":
         return RowCounts(task, items)
     ones = np.ones(len(items), dtype=items.dtype)
     return RowCounts(task, np.column_stack([right.astype(items.dtype), ones, items]))
-
-
-def count_labels(y_true: np.ndarray, y_pred: np.ndarray, pos_label: Any = None) -> np.ndarray:
-    """Return the correct, predicted and actual rows of each label, (n_rows, 3 * n_labels), uint8.
-
-    The labels are those that occur, or `pos_label` alone.
-    """
-    if pos_label is not None:
-        is_true, is_pred = (y_true == pos_label)[:, None], (y_pred == pos_label)[:, None]
-    else:
-        labels, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
-        one_hot = codes[:, None] == np.arange(len(labels))
-        is_true, is_pred = one_hot[: len(y_true)], one_hot[len(y_true) :]
-    counts: np.ndarray = np.concatenate([is_true & is_pred, is_pred, is_true], axis=1)
-    return counts.astype(np.uint8)
 
 
 def _macro_average(totals: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Precision, recall and F1 of whole entities and of single tags, and resamples of their counts."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -13,7 +13,6 @@ from .._inputs import check_rows
 from .._parameters import check_number, check_option
 from .._typing import TagSequences
 from ._entities import (
-    EntitySpan,
     check_same_number,
     check_scheme,
     check_tag_sequences,
@@ -23,8 +22,6 @@ from ._row_counts import count_by_label, count_rows, precision_recall_f1
 
 Score = float | NDArray[np.float64]
 Support = int | NDArray[np.int64]
-# The actual and the predicted entities of a sentence.
-_Row = tuple[set[EntitySpan], set[EntitySpan]]
 
 
 def entity_f1_score(
@@ -126,7 +123,7 @@ def entity_precision_recall_fscore_support(
     (0.5, 0.5, 0.5, 2)
     """
     _check_options("entity metrics", average, zero_division)
-    _, counts = _count_all(_entities_of_rows(y_true, y_pred, mode, scheme))
+    _, counts = _count_all(y_true, y_pred, mode, scheme)
     return _average(counts, average, zero_division)
 
 
@@ -177,7 +174,7 @@ def entity_classification_report(
     owner = "entity_classification_report"
     check_number(owner, "digits", digits, low=0, integer=True)
     _check_options(owner, None, zero_division)
-    labels, counts = _count_all(_entities_of_rows(y_true, y_pred, mode, scheme))
+    labels, counts = _count_all(y_true, y_pred, mode, scheme)
     columns = (np.asarray(column).tolist() for column in _average(counts, None, zero_division))
     rows = dict(zip(labels, zip(*columns)))
     for average in ("micro", "macro", "weighted"):
@@ -247,21 +244,14 @@ def _check_options(owner: str, average: str | None, zero_division: float) -> Non
     check_option(owner, "zero_division", zero_division, (0, 1))
 
 
-def _entities_of_rows(
+def _count_all(
     y_true: TagSequences, y_pred: TagSequences, mode: str | None, scheme: str | None
-) -> Iterator[_Row]:
-    """Yield the actual and the predicted entities of each sentence."""
-    strict_scheme = check_scheme(mode, scheme)
-    for row, (true_tags, pred_tags) in enumerate(zip(*check_tag_sequences(y_true, y_pred))):
-        yield (
-            {*find_entities(true_tags, strict_scheme, f"row {row} of y_true")},
-            {*find_entities(pred_tags, strict_scheme, f"row {row} of y_pred")},
-        )
-
-
-def _count_all(rows: Iterable[_Row]) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the labels, sorted, and their counts in all rows, (3, n_labels)."""
-    rows = list(rows)
+) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the labels, sorted, and their counts in all sentences, (3, n_labels)."""
+    scheme, rows = check_scheme(mode, scheme), []
+    for i, (true, pred) in enumerate(zip(*check_tag_sequences(y_true, y_pred))):
+        actual = {*find_entities(true, scheme, f"row {i} of y_true")}
+        rows.append((actual, {*find_entities(pred, scheme, f"row {i} of y_pred")}))
     labels = sorted({entity.label for row in rows for entities in row for entity in entities})
     return labels, count_by_label(rows, labels).sum(axis=0)
 

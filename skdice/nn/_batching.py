@@ -62,14 +62,6 @@ class Batcher:
     batch_pieces: int | None = None
     device: str = "cpu"
 
-    def __post_init__(self) -> None:
-        self._is_for_gpu = torch.device(self.device).type == "cuda"
-        self.lengths = self.dataset.input_ids.lengths
-        self._item_weight = None
-        if self.dataset.weight is not None:
-            counts = np.diff(self.dataset.item_offsets)
-            self._item_weight = np.repeat(self.dataset.weight, counts)
-
     def collate(self, windows: np.ndarray) -> Batch:
         """Pad windows to the longest of them, or for a GPU to the next multiple of 8.
 
@@ -79,12 +71,12 @@ class Batcher:
         are; ``place``, their numbers in their windows; ``target`` and ``weight`` where the data set
         has them.
         """
-        data = self.dataset
-        lengths = self.lengths[windows]
+        data, of_all = self.dataset, self.dataset.input_ids.lengths
+        lengths = of_all[windows]
         width = int(lengths.max())
-        if self._is_for_gpu and lengths.min() < width:
+        if torch.device(self.device).type == "cuda" and lengths.min() < width:
             # The longest window of all has a position for each of its pieces.
-            width = min(-(-width // _GPU_MULTIPLE) * _GPU_MULTIPLE, int(self.lengths.max()))
+            width = min(-(-width // _GPU_MULTIPLE) * _GPU_MULTIPLE, int(of_all.max()))
         index, row, column = _coordinates(data.input_ids, windows)
         shift = width - lengths if self.pads_left else np.zeros_like(lengths)
         column = column + shift[row]
@@ -106,8 +98,8 @@ class Batcher:
         }
         if data.target is not None:
             batch["target"] = data.target[item]
-        if self._item_weight is not None:
-            batch["weight"] = self._item_weight[item]
+        if data.weight is not None:
+            batch["weight"] = data.weight[data.text[windows[item_row]]]
         if data.matches is not None:
             most = int(data.items.lengths[windows].max())
             match = np.zeros((len(windows), most, most), dtype=bool)
@@ -118,8 +110,9 @@ class Batcher:
 
     def by_length(self, windows: np.ndarray) -> Iterator[tuple[np.ndarray, Batch]]:
         """Yield windows and their batch, the longest first: memory runs out at once or never."""
-        windows = windows[np.argsort(-self.lengths[windows], kind="stable")]
-        n_pieces = _GPU_PIECES if self._is_for_gpu else self.batch_pieces
+        windows = windows[np.argsort(-self.dataset.input_ids.lengths[windows], kind="stable")]
+        is_for_gpu = torch.device(self.device).type == "cuda"
+        n_pieces = _GPU_PIECES if is_for_gpu else self.batch_pieces
         n_windows = self.batch_size if n_pieces is None else len(windows)
         for part in self._fitting(windows, n_windows, n_pieces or _PIECES_PER_WINDOW * n_windows):
             yield part, self.collate(part)
@@ -140,7 +133,7 @@ class Batcher:
     def _fitting(self, windows: np.ndarray, n_windows: int, n_pieces: int) -> Iterator[np.ndarray]:
         """Cut windows, which come the longest first, into parts of so many windows and pieces."""
         while len(windows):
-            longest = int(self.lengths[windows[0]])
+            longest = int(self.dataset.input_ids.lengths[windows[0]])
             n = min(n_windows, max(1, n_pieces // longest))
             yield windows[:n]
             windows = windows[n:]
@@ -238,7 +231,7 @@ class StepSampler(IterableDataset[list[Batch]]):
         windows = self._epoch.windows
         length = windows.offsets[:-1]
         if length.size:
-            length = np.add.reduceat(batcher.lengths, length)
+            length = np.add.reduceat(batcher.dataset.input_ids.lengths, length)
         # A place in [0, 1] for each text. The distance between two neighbouring lengths is the
         # geometric mean of the texts and of the pieces between them: so texts of a length that many
         # others have may be mixed with more of them than rare, long ones, of which it costs more.
@@ -247,10 +240,15 @@ class StepSampler(IterableDataset[list[Batch]]):
         place = np.cumsum(np.append(0.0, np.sqrt(n_between * np.diff(lengths))))
         self._place = (place / max(place[-1], 1.0))[which]
 
+    def __len__(self) -> int:
+        """Return the number of steps in an epoch, for callbacks of skorch."""
+        return self.n_steps
+
     def __iter__(self) -> Iterator[list[Batch]]:
+        lengths = self.batcher.dataset.input_ids.lengths
         for texts in self._steps():
             windows = self._epoch.windows.take(texts).values
-            windows = windows[np.argsort(-self.batcher.lengths[windows], kind="stable")]
+            windows = windows[np.argsort(-lengths[windows], kind="stable")]
             own = windows[self.ranks.index :: self.ranks.count]
             step = [self.batcher.collate(part) for part in self.batcher.cut(own)]
             if not step:  # This process has a gradient to add as well, of zeros.
@@ -265,7 +263,7 @@ class StepSampler(IterableDataset[list[Batch]]):
                     batch = batch | {"weight": weight}
                 shape = None
                 if self.has_few_shapes:
-                    shape = padded_shape(batch, int(self.batcher.lengths.max()))
+                    shape = padded_shape(batch, int(lengths.max()))
                 if self.chain is not None:
                     batch = self.chain.with_geometry(batch, shape)
                 step[i] = batch if shape is None else pad_batch(batch, shape, self.batcher.pad_id)

@@ -6,7 +6,6 @@ the shapes that it was made for. So batches are padded to few shapes, and each s
 again and again has a graph of its own.
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from ..exceptions import warn
 from ._batching import PADDED_MULTIPLE, Batch, to_device
 
 # A shape has a graph from its third step on: a graph costs as much time as some steps.
@@ -72,10 +72,9 @@ class StepGraphs:
             self._inputs[shape] = inputs
         except RuntimeError as error:  # Of an operator that no graph can hold.
             self.failure = str(error).partition("\n")[0]
-            warnings.warn(
+            warn(
                 f"The steps of this fit cannot be CUDA graphs, so they take more time: "
                 f"{self.failure}",
-                stacklevel=2,
             )
 
 

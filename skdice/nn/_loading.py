@@ -127,24 +127,19 @@ def describe_encoder(model: str, *, sees_case: bool) -> Encoder:
         if name.endswith("position_embeddings") and isinstance(weight, Tensor):
             padding = getattr(part, "padding_idx", None)
             limits.append(len(weight) - (0 if padding is None else padding + 1))
+    heads, head = [*(config.architectures or ())], os.path.join(model, HEAD)
+    if os.path.exists(head) and len(load_file(head).get("head.weight", ())) == len(config.id2label):
+        heads.append("MeanModule")
     return Encoder(
         family=config.model_type,
         width=int(config.get_text_config().hidden_size),
         depth=getattr(config, "num_hidden_layers", None),
         sees_case=sees_case,
         n_positions=min((n for n in limits if isinstance(n, int) and n > 0), default=None),
-        heads=(*(config.architectures or ()), *_own_heads(model, len(config.id2label))),
+        heads=tuple(heads),
         n_labels=len(config.id2label),
         has_decoder=bool(getattr(config, "is_encoder_decoder", False)),
     )
-
-
-def _own_heads(model: str, n_labels: int) -> list[str]:
-    """Return "MeanModule" if a directory has a head of it for so many labels."""
-    file = os.path.join(model, HEAD)
-    head = load_file(file) if os.path.exists(file) else {}
-    is_of_mean = "head.weight" in head and len(head["head.weight"]) == n_labels
-    return ["MeanModule"] if is_of_mean else []
 
 
 def read_model(

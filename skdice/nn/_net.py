@@ -377,7 +377,8 @@ class TextNet(NeuralNet):
         how far it is.
         """
         self._set_training(False)
-        windows = np.arange(len(batcher.lengths))[self.ranks_.index :: self.ranks_.count]
+        lengths = batcher.dataset.input_ids.lengths
+        windows = np.arange(len(lengths))[self.ranks_.index :: self.ranks_.count]
         device = "cpu" if network is not None else str(self.device)
         # They are copied from a GPU once: each copy waits for it.
         n_items = int(batcher.dataset.item_offsets[-1])
@@ -385,7 +386,7 @@ class TextNet(NeuralNet):
         is_on_gpu = torch.device(device).type == "cuda"
         batcher = replace(batcher, device=device)
         bar = tqdm(
-            total=int(batcher.lengths[windows].sum()),
+            total=int(lengths[windows].sum()),
             desc="predict",
             unit="piece",
             unit_scale=True,
@@ -402,7 +403,7 @@ class TextNet(NeuralNet):
                     logits[batch["item"]] = self.module_(**batch)
                 else:
                     logits[batch["item"]] = torch.from_numpy(network(batch))
-                bar.update(int(batcher.lengths[part].sum()))
+                bar.update(int(lengths[part].sum()))
         logits = logits.cpu()
         self.ranks_.add_up([logits])
         return logits.numpy()
@@ -418,16 +419,14 @@ class FiniteGuard:
 
     optimizer: Any
     every: int  # how many steps it looks at together
-    _where: list[str] = field(default_factory=list)
-    _seen: list[Tensor] = field(default_factory=list)
+    _seen: list[tuple[str, Tensor]] = field(default_factory=list)
     # Zero as long as all steps are finite, and not a number from then on.
     _fault: Tensor | float = 0.0
 
     def watch(self, loss: Tensor, norm: Tensor | None, where: str) -> None:
         """Note a step before it is taken; the norm is None if it may be infinite."""
         of_step = torch.stack([loss, loss if norm is None else norm.to(loss)])
-        self._where.append(where)
-        self._seen.append(of_step)
+        self._seen.append((where, of_step))
         if self.every > 1:
             self._fault = (of_step * 0).sum() + self._fault
             self.optimizer.found_inf = (self._fault != 0).float()
@@ -438,9 +437,9 @@ class FiniteGuard:
         """Raise a NotFiniteError that names the first step so far that was not finite."""
         if not self._seen:
             return
-        seen = torch.stack(self._seen).cpu()
+        where, steps = zip(*self._seen)
+        self._seen, seen = [], torch.stack(steps).cpu()
         is_finite = seen.isfinite().all(1)
-        where, self._where, self._seen = self._where, [], []
         if is_finite.all():
             return
         first = int(is_finite.int().argmin())

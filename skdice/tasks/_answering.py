@@ -2,7 +2,6 @@
 
 import math
 import numbers
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
@@ -22,6 +21,7 @@ from .._inputs import (
     text_cells,
 )
 from .._parameters import check_number
+from ..exceptions import warn
 from ..losses import Loss, SpanLoss, check_loss_classes, is_over_positions
 from ..metrics import read_answers, score_rows
 from ..text import (
@@ -141,11 +141,10 @@ class Answering(Task):
         encoded = self.encode(rows.X, reader, rows.y.spans, rows.weight)
         if len(encoded.uncovered):
             uncovered = list_rows(rows.number[encoded.uncovered].tolist())
-            warnings.warn(
+            warn(
                 f"The answers of {count_of(len(encoded.uncovered), 'question')} are longer than "
                 f"what neighbouring windows share and lie in no window as a whole, so they are not "
                 f"learned; a larger stride or max_length helps: {uncovered}.",
-                stacklevel=4,
             )
         group = np.array([int(span is None) for span in rows.y.spans], dtype=np.int64)
         counts = encoded.count_starts()
@@ -323,23 +322,21 @@ def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswer
                 misaligned.append(i)
                 n_left_out += span is None
     if misaligned:
-        warnings.warn(
+        warn(
             f"{count_of(len(misaligned), 'answer')} not at the answer_start: "
             f"{len(misaligned) - n_left_out} moved to the nearest place that has their text, "
             f"{n_left_out} left out, {count_of(len(rows) - len(kept), 'question')} without "
             f"another answer with them (on_misaligned={on_misaligned!r}). They are in "
             f"{list_rows(list(dict.fromkeys(misaligned)))}.",
-            stacklevel=4,
         )
     n_places = sum(repeated.values())
     several = f"several places ({n_places} in all) in the context, the first is learned"
     inside = "inside of other words of the context only, and learned there"
     for answered, what in (([*repeated], several), (inside_words, inside)):
         if answered:
-            warnings.warn(
+            warn(
                 f"{count_of(len(answered), 'answer')} without an answer_start: {what}. An "
                 f"answer_start says which place is meant ({list_rows(answered)}).",
-                stacklevel=4,
             )
     n_misaligned = len(misaligned) + len(inside_words)
     return GoldAnswers(rows, first, np.array(kept, dtype=np.int64), n_misaligned)

@@ -1,6 +1,5 @@
 """Classifying: a text, or a pair of texts, gets a label or several labels."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, cast
@@ -11,7 +10,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from .._inputs import check_pairs, check_texts, list_rows, list_some
 from .._parameters import check_number, not_allowed
-from ..exceptions import TruncationWarning
+from ..exceptions import TruncationWarning, warn
 from ..losses import check_loss_classes
 from ..metrics import RowCounts, count_rows
 from ..text import EncodedDataset, Similarities, TextReader, encode_rows
@@ -117,12 +116,11 @@ class Classifying(TeachableTask):
             n_rows = len(rows)
             if number is not None:  # Rows with labels are there twice beside those without.
                 n_rows, cut = len(np.unique(number)), np.unique(number[cut])
-            warnings.warn(
+            warn(
                 f"{len(cut)} of {n_rows} {self.info.row}s are longer than max_length="
                 f"{reader.max_length} pieces and were cut (truncation={self.truncation!r}): "
                 f"{list_rows(cut.tolist())}.",
                 TruncationWarning,
-                stacklevel=4,
             )
         return replace(dataset, target=target, weight=weight)
 

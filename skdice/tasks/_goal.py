@@ -1,6 +1,5 @@
 """What a decision is tuned for, F1 or a floor under precision or recall, and the search for it."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._parameters import check_number, check_option
+from ..exceptions import warn
 from ..metrics import count_by_label, divide
 
 # Of a sum of weights, relative.
@@ -87,10 +87,9 @@ class Goal:
         """Warn if the floor is not reached by the decision taken, of which this is the value."""
         if self.has_floor and value < 1:
             name = "min_precision" if self.min_precision is not None else "min_recall"
-            warnings.warn(
+            warn(
                 f"{name}={getattr(self, name)} is not reached on these rows; the decision "
                 f"taken reaches {value:.3f}.",
-                stacklevel=4,
             )
 
 

@@ -1,6 +1,5 @@
 """Querying: entities are found by asking for each type in plain words (BERT-MRC)."""
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeAlias
@@ -9,6 +8,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from .._parameters import not_allowed
+from ..exceptions import warn
 from ..losses import Loss, QueryLoss, check_loss_classes
 from ..text import (
     EncodedQueries,
@@ -176,11 +176,10 @@ class Querying(WordTask):
         spans = rows.y.spans
         encoded = self.encode(rows.X, reader, spans, rows.weight)
         if encoded.n_uncovered:
-            warnings.warn(
+            warn(
                 f"{encoded.n_uncovered} entities are longer than what neighbouring windows share "
                 f"and lie in no window as a whole, so their start and end are learned, but not "
                 f"that they belong together. A larger stride or max_length helps.",
-                stacklevel=4,
             )
         counts = _count(encoded, spans)
         if not sampled:
@@ -340,10 +339,9 @@ def choose_queries(labels: list[str], given: dict[str, str] | None) -> dict[str,
     queries = {label: given.get(label) or default_query(label) for label in labels}
     missing = [label for label in labels if label not in given]
     if given and missing:
-        warnings.warn(
+        warn(
             f"queries has no query for {', '.join(map(repr, missing))}; asked is "
             f"{', '.join(repr(queries[label]) for label in missing)}.",
-            stacklevel=3,
         )
     return queries
 

@@ -54,7 +54,8 @@ def check_labels(y: Any, n_rows: int) -> np.ndarray:
             )
         y = column_or_1d(table_cells(y), warn=True)
     labels = check_y(y, n_rows, "labels")
-    missing = [i for i, label in enumerate(labels) if is_missing(label)]
+    is_scalar = pd.api.types.is_scalar
+    missing = [i for i, label in enumerate(labels) if is_scalar(label) and pd.isna(label)]
     if missing:
         raise ValueError(
             f"Every row of X needs a label in y; it is missing in {list_rows(missing)}."
@@ -131,11 +132,6 @@ def check_known_columns(names: list[Any], known: list[Any]) -> None:
             f"y must have the {len(known)} columns of the fit, {known}, in that order; got "
             f"{len(names)} columns, {names}. Select them by name: y[{known}]."
         )
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, NaT or pandas' NA."""
-    return value is None or value is pd.NA or (pd.api.types.is_scalar(value) and pd.isna(value))
 
 
 def _to_matrix(y: Any) -> np.ndarray:

@@ -148,11 +148,8 @@ def has_capital(words: Sequence[str]) -> bool:
 
 def are_characters(sentences: Sequence[Sequence[str]]) -> bool:
     """Whether the words of sentences are single characters, nearly all of them."""
-    n_words = n_single = 0
-    for words in sentences:
-        n_words += len(words)
-        n_single += sum(len(word) == 1 for word in words)
-    return n_single > 0.9 * n_words
+    lengths = [len(word) for words in sentences for word in words]
+    return lengths.count(1) > 0.9 * len(lengths)
 
 
 def _shape(word: str) -> int:
