@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
+from skdice.losses import DiceLoss, SelfAdjustingDiceLoss
 
-from .catalogue import IGNORED, batch, value_and_gradient
+from .catalogue import IGNORED, value_and_gradient
 from .reference import plain_loss
 
 KINDS = [("classes", None), ("classes", 0), ("flat", None), ("labels", 1)]
@@ -42,19 +42,6 @@ def test_ties(kind, background, average, ratio):
     how = {"average": average, "background": background, "ohem_ratio": ratio}
     for seed in range(6):
         assert_plain(SelfAdjustingDiceLoss(alpha=0.5, **how), *tied_batch(kind, seed))
-
-
-@each_average
-@pytest.mark.parametrize("square", [True, False])
-@pytest.mark.parametrize(
-    "cls, own",
-    [(DiceLoss, {}), (TverskyLoss, {"alpha": 0.3}), (SelfAdjustingDiceLoss, {"alpha": 2.0})],
-)
-def test_class_weights_weigh_kept_cells_and_choose_none(cls, own, square, average):
-    how = {"square_denominator": square, "average": average, "background": 0, "gamma": 0.5}
-    for seed, class_weight in enumerate([None, (0.4, 1.5, 2.5), (0.0, 1.0, 9.0)]):
-        loss = cls(**own, **how, ohem_ratio=0.6, ce_weight=0.3, class_weight=class_weight)
-        assert_plain(loss, *batch("classes", n_items=11, seed=seed))
 
 
 @pytest.mark.parametrize("kind", ["classes", "flat", "labels"])

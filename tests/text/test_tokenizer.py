@@ -1,6 +1,5 @@
 """Words to pieces, for WordPiece, byte-level BPE and Unigram tokenizers."""
 
-import pickle
 import shutil
 
 import pytest
@@ -110,17 +109,6 @@ def test_special_tokens_among_the_pieces_of_unigram(tmp_path):
     tokenizer = WordTokenizer(save_fast(backend, tmp_path, **special))
     assert as_lists(tokenizer.encode(["<s>", "a</s>", "as"])) == [[3, 0], [3, 4, 0], [3, 4, 5]]
     assert tokenizer.pad_id == 0  # it has no padding token
-
-
-def test_pickle(tokenizer):
-    again = pickle.loads(pickle.dumps(tokenizer))
-    words = STRANGE + ORDINARY + SPECIAL_TEXT
-    assert as_lists(again.encode(words)) == as_lists(tokenizer.encode(words))
-    assert (again.frame, again.pad_id, again.pads_left) == (
-        tokenizer.frame,
-        tokenizer.pad_id,
-        tokenizer.pads_left,
-    )
 
 
 def test_truncation_and_padding_in_the_file_are_ignored(tiny_model, tmp_path):
