@@ -109,17 +109,14 @@ def test_report_equals_python(folder, run):
     pd.testing.assert_frame_equal(read_tsv(out), expected, check_dtype=False, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "options, reader",
-    [
-        ("a.IOB.gz", "read_conll"),
-        ("a.conllu", "read_conllu"),
-        ("questions.json", "read_squad"),
-        ("pairs.tsv --task pairs", "read_pairs"),
-        ("texts.tsv --task texts --read text=1 --read label=0", "read_labeled_text"),
-        ("a.csv --task tagging --read separator=, --read columns=(1,-1)", "read_conll"),
-    ],
-)
+@pytest.mark.parametrize("options, reader", [
+    ("a.IOB.gz", "read_conll"),
+    ("a.conllu", "read_conllu"),
+    ("questions.json", "read_squad"),
+    ("pairs.tsv --task pairs", "read_pairs"),
+    ("texts.tsv --task texts --read text=1 --read label=0", "read_labeled_text"),
+    ("a.csv --task tagging --read separator=, --read columns=(1,-1)", "read_conll"),
+])  # fmt: skip
 def test_task_and_reader(folder, run, options, reader):
     Path("a.IOB.gz").write_bytes(gzip.compress(b"john B-PER\n"))
     Path("a.conllu").write_text("1\tHi\t_\tINTJ" + "\t_" * 6 + "\n")
@@ -134,16 +131,13 @@ def test_task_and_reader(folder, run, options, reader):
 READERS = {"texts": read_labeled_text, "pairs": read_pairs, "questions": read_squad}
 
 
-@pytest.mark.parametrize(
-    "file, task, cls, lines",
-    [
-        ("texts.tsv", "texts", DiceTextClassifier, ["john saw oslo", "", "mary went"]),
-        ("pairs.tsv", "pairs", DicePairClassifier, ["john saw\tmary saw", "a\tb"]),
-        ("questions.json", "questions", DiceSpanExtractor, ["Who ran?\tAnna ran.", "Who?\tAnna."]),
-        ("pos.conll", "tagging", DiceTokenTagger, ["john saw oslo", "mary went."]),
-        ("train.conll", "query-tagging", DiceQueryTagger, ["john saw oslo", "", "to paris"]),
-    ],
-)
+@pytest.mark.parametrize("file, task, cls, lines", [
+    ("texts.tsv", "texts", DiceTextClassifier, ["john saw oslo", "", "mary went"]),
+    ("pairs.tsv", "pairs", DicePairClassifier, ["john saw\tmary saw", "a\tb"]),
+    ("questions.json", "questions", DiceSpanExtractor, ["Who ran?\tAnna ran.", "Who?\tAnna."]),
+    ("pos.conll", "tagging", DiceTokenTagger, ["john saw oslo", "mary went."]),
+    ("train.conll", "query-tagging", DiceQueryTagger, ["john saw oslo", "", "to paris"]),
+])  # fmt: skip
 def test_every_task_as_in_python(folder, run, tiny_bert, file, task, cls, lines):
     Path("pos.conll").write_text("john\tNN\nran\tVB\n\nmary\tNN\nsaw\tVB\n\n")
     options = f"--model {tiny_bert} --loss ce --epochs 2 --seed 3 {FAST}"
@@ -280,23 +274,20 @@ class TestPredict:
 
 
 class TestErrors:
-    @pytest.mark.parametrize(
-        "argv, message",
-        [
-            ("report nowhere.conll", "There is no file nowhere.conll"),
-            ("report bad.conll", "bad.conll, line 3: got 1 column in 'b'"),
-            ("report words.txt", "suffixes .conll, .conllu, .bio, .iob, .json tell the task"),
-            ("report train.conll --read tag=xpos", "--read: read_conll() got an unexpected"),
-            ("fit train.conll --out a --loss dize", "'dize'"),
-            ("fit train.conll --out a --set epochs=1", "Invalid parameter 'epochs' for"),
-            ("fit train.conll --out bad.conll", "is a file; pass the path of a directory"),
-            ("compare train.conll test.conll --losses dice", "baseline"),
-            ("predict .", "was not saved by skdice"),
-            ("", "the following arguments are required: COMMAND"),
-            ("fit train.conll --out a --set lr", "expected NAME=VALUE"),
-            ("fit train.conll --out a --epoch 1", "unrecognized arguments: --epoch"),
-        ],
-    )
+    @pytest.mark.parametrize("argv, message", [
+        ("report nowhere.conll", "There is no file nowhere.conll"),
+        ("report bad.conll", "bad.conll, line 3: got 1 column in 'b'"),
+        ("report words.txt", "suffixes .conll, .conllu, .bio, .iob, .json tell the task"),
+        ("report train.conll --read tag=xpos", "--read: read_conll() got an unexpected"),
+        ("fit train.conll --out a --loss dize", "'dize'"),
+        ("fit train.conll --out a --set epochs=1", "Invalid parameter 'epochs' for"),
+        ("fit train.conll --out bad.conll", "is a file; pass the path of a directory"),
+        ("compare train.conll test.conll --losses dice", "baseline"),
+        ("predict .", "was not saved by skdice"),
+        ("", "the following arguments are required: COMMAND"),
+        ("fit train.conll --out a --set lr", "expected NAME=VALUE"),
+        ("fit train.conll --out a --epoch 1", "unrecognized arguments: --epoch"),
+    ])  # fmt: skip
     def test_input(self, folder, run, argv, message):
         Path("bad.conll").write_text("a\tO\n\nb\n")
         status, out, err = run(argv)

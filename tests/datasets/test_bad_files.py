@@ -126,17 +126,14 @@ def test_content(write, reader, content, parts):
     assert len(message) < 1000
 
 
-@pytest.mark.parametrize(
-    "reader, content, message",
-    [
-        (read_pairs, b"a\tb\t1\n\xff\n", "line 2: cannot decode the bytes b'\\\\xff' as 'utf-8'"),
-        (read_squad, b'{"data":\n\xff}', "line 2: cannot decode"),
-        (read_label_studio, b'{"a": 1}\n{"a": "\xff"}', "line 2: cannot decode"),
-        (lambda path: read_conll(path, encoding="ascii"), "a X\né X\n", "as 'ascii'.*encoding="),
-        (lambda path: read_conll(path, encoding="utf-99"), "a X\n", "'encoding' .* 'utf-99'"),
-        (lambda path: read_conll(path, encoding="hex"), "a X\n", "'encoding'"),
-    ],
-)
+@pytest.mark.parametrize("reader, content, message", [
+    (read_pairs, b"a\tb\t1\n\xff\n", "line 2: cannot decode the bytes b'\\\\xff' as 'utf-8'"),
+    (read_squad, b'{"data":\n\xff}', "line 2: cannot decode"),
+    (read_label_studio, b'{"a": 1}\n{"a": "\xff"}', "line 2: cannot decode"),
+    (lambda path: read_conll(path, encoding="ascii"), "a X\né X\n", "as 'ascii'.*encoding="),
+    (lambda path: read_conll(path, encoding="utf-99"), "a X\n", "'encoding' .* 'utf-99'"),
+    (lambda path: read_conll(path, encoding="hex"), "a X\n", "'encoding'"),
+])  # fmt: skip
 def test_bytes(write, reader, content, message):
     with pytest.raises(ValueError, match=message):
         reader(write(content))

@@ -186,27 +186,18 @@ class TestTeacher:
         assert taught.y.values[-1].tolist() == teacher.predict(["anna met peter"])[0].tolist()
         assert taught.weight[-1] == pytest.approx(np.maximum(p, 1 - p).min())
 
-    @pytest.mark.parametrize(
-        "params, error, message",
-        [
-            ({"unlabeled": []}, ValueError, "unlabeled must have a row; got none"),
-            ({"unlabeled": "john"}, TypeError, "unlabeled is read as X is. X must be a list"),
-            (
-                {"unlabeled": None, "teacher": Teacher(["O"])},
-                ValueError,
-                "teacher labels the rows of unlabeled, which must not be None",
-            ),
-            ({"teacher": "a name"}, TypeError, "must be a fitted estimator .* has no classes_"),
-            ({"teacher": LogisticRegression()}, TypeError, "has no classes_"),
-            ({"teacher": Teacher(["B-X"])}, ValueError, "classes of y, 'B-X', 'O'; it has 'B-X'"),
-            ({"teacher": Teacher(["B-X", "O"], lambda X: [["O"]])}, ValueError, "3"),
-            (
-                {"teacher": Teacher(["B-X", "O"], None, lambda X: np.ones((3, 3)))},
-                ValueError,
-                "with 2 columns",
-            ),
-        ],
-    )
+    @pytest.mark.parametrize("params, error, message", [
+        ({"unlabeled": []}, ValueError, "unlabeled must have a row; got none"),
+        ({"unlabeled": "john"}, TypeError, "unlabeled is read as X is. X must be a list"),
+        ({"unlabeled": None, "teacher": Teacher(["O"])}, ValueError,
+         "teacher labels the rows of unlabeled, which must not be None"),
+        ({"teacher": "a name"}, TypeError, "must be a fitted estimator .* has no classes_"),
+        ({"teacher": LogisticRegression()}, TypeError, "has no classes_"),
+        ({"teacher": Teacher(["B-X"])}, ValueError, "classes of y, 'B-X', 'O'; it has 'B-X'"),
+        ({"teacher": Teacher(["B-X", "O"], lambda X: [["O"]])}, ValueError, "3"),
+        ({"teacher": Teacher(["B-X", "O"], None, lambda X: np.ones((3, 3)))}, ValueError,
+         "with 2 columns"),
+    ])  # fmt: skip
     def test_others_are_refused(self, tagger, params, error, message):
         with pytest.raises(error, match=message):
             tagger.fit(X, Y, **{"unlabeled": UNLABELED, **params})

@@ -64,17 +64,14 @@ def test_integer_weights_are_repetitions(kind, average, ratio):
         torch.testing.assert_close(got, (expected.detach(), gradient))
 
 
-@pytest.mark.parametrize(
-    "target, ratio, n_negatives",
-    [
-        ([0, 0, 0, 0], 0.5, 1),  # No positive: one negative is still looked at.
-        ([1, 1, 1, 0], 5.0, 1),  # No more than there are.
-        ([1, 1, 1, 1], 1.0, 0),
-        ([1, 0, 0, 0], 2.5, 2),  # 2.5 rounds to even, as Python does.
-        ([1, 0, 0, 0], 2.6, 3),
-        ([1, IGNORED, 0, IGNORED], 3.0, 1),
-    ],
-)
+@pytest.mark.parametrize("target, ratio, n_negatives", [
+    ([0, 0, 0, 0], 0.5, 1),  # No positive: one negative is still looked at.
+    ([1, 1, 1, 0], 5.0, 1),  # No more than there are.
+    ([1, 1, 1, 1], 1.0, 0),
+    ([1, 0, 0, 0], 2.5, 2),  # 2.5 rounds to even, as Python does.
+    ([1, 0, 0, 0], 2.6, 3),
+    ([1, IGNORED, 0, IGNORED], 3.0, 1),
+])  # fmt: skip
 def test_number_of_negatives(target, ratio, n_negatives):
     target = torch.tensor(target)
     logits = torch.tensor([0.5, -3.0, 2.0, -1.0])

@@ -257,16 +257,13 @@ def test_finished_runs_are_not_run_again(guess, pairs, tmp_path, tune_threshold)
     assert ran == [("ce", 2), ("dsc", 1), ("dsc", 2)]
 
 
-@pytest.mark.parametrize(
-    "change, n_fits",
-    [
-        (lambda guess, *rows: (guess.set_params(verbose=1, loss="focal", gamma=1.0), *rows), 0),
-        (lambda guess, *rows: (guess.set_params(class_weight={1: 2.0}), *rows), 2),
-        (lambda guess, X, y, *rest: (guess, X[::-1], y[::-1], *rest), 2),
-        (lambda *args: (*args[:4], [1 - args[4][0], *args[4][1:]]), 2),
-        (lambda guess, *rows: (Pipeline([("classify", guess)]), *rows), 2),
-    ],
-)
+@pytest.mark.parametrize("change, n_fits", [
+    (lambda guess, *rows: (guess.set_params(verbose=1, loss="focal", gamma=1.0), *rows), 0),
+    (lambda guess, *rows: (guess.set_params(class_weight={1: 2.0}), *rows), 2),
+    (lambda guess, X, y, *rest: (guess, X[::-1], y[::-1], *rest), 2),
+    (lambda *args: (*args[:4], [1 - args[4][0], *args[4][1:]]), 2),
+    (lambda guess, *rows: (Pipeline([("classify", guess)]), *rows), 2),
+])  # fmt: skip
 def test_what_makes_a_run_another_one(guess, pairs, tmp_path, change, n_fits):
     options = TWO | {"losses": ("ce",), "cache_dir": tmp_path}
     compare_losses(guess, *pairs, **options)
@@ -297,15 +294,12 @@ def test_a_fit_that_fails_leaves_the_others_finished(guess, pairs, tmp_path, mon
     assert all(part in err for part in ("dice, seed 1", "4/4", "F1 0."))
 
 
-@pytest.mark.parametrize(
-    "train_loss, knows, message",
-    [
-        ((0.9, 0.6), True, "its training loss fell by 33% in the last epoch"),
-        ((0.9, 0.4, 0.35), True, None),
-        ((0.9,), True, None),
-        ((0.1, 0.1), False, r"its F1 on rows that it was trained on is 0\.00"),
-    ],
-)
+@pytest.mark.parametrize("train_loss, knows, message", [
+    ((0.9, 0.6), True, "its training loss fell by 33% in the last epoch"),
+    ((0.9, 0.4, 0.35), True, None),
+    ((0.9,), True, None),
+    ((0.1, 0.1), False, r"its F1 on rows that it was trained on is 0\.00"),
+])  # fmt: skip
 @pytest.mark.parametrize("baseline", ["ce", "ce+threshold"])
 def test_an_undertrained_baseline(
     guess, pairs, baseline, train_loss, knows, message, monkeypatch, tmp_path
@@ -325,33 +319,27 @@ def test_an_undertrained_baseline(
     assert len(Guess.fits) == 4
 
 
-@pytest.mark.parametrize(
-    "options, error, message",
-    [
-        ({"losses": ()}, TypeError, "losses must be a sequence of names"),
-        ({"losses": "ce"}, TypeError, "losses must be a sequence of names .* got 'ce'"),
-        ({"losses": ("ce", DiceLoss())}, TypeError, "a dict that maps labels"),
-        ({"losses": {"ce": 3}}, ValueError, r"losses\['ce'\] must be a name, a loss object"),
-        ({"losses": {"ce": {"alpha": 1}}}, ValueError, "a dict with 'loss'"),
-        ({"losses": {"ce": {"loss": "ce", "lr": 1}}}, ValueError, "'lr'.*same for all losses"),
-        ({"losses": ("ce", "hinge")}, ValueError, "Got 'hinge' instead"),
-        ({"losses": {"ce": {"loss": "ce", "alpha": 1}}}, ValueError, "alpha=1 cannot be used"),
-        ({"seeds": ()}, ValueError, "seeds must be one or more"),
-        ({"seeds": (0, 1, 0)}, ValueError, r"one or more, different .* got \[0, 1, 0\]"),
-        ({"seeds": (0, -1)}, ValueError, r"'seeds' .* an int in the range \[0, inf\). Got -1"),
-        ({"baseline": "dsc"}, ValueError, "'baseline' .* {'ce', 'dice'}. Got 'dsc'"),
-        (
-            {"losses": {"ce": "ce", "ce+threshold": "dice"}, "tune_threshold": True},
-            ValueError,
-            r"losses must be .*different .* 'ce\+threshold', 'ce\+threshold'",
-        ),
-        ({"X_test": [("a", "b")]}, ValueError, "X_test and y_test must have .* of rows, .* got 1"),
-        ({"y": [0]}, ValueError, "X and y must have the same number of rows, .* got 24 and 1"),
-        ({"X_test": [], "y_test": []}, ValueError, "must have .* at least one; got 0 and 0"),
-        ({"y_test": [None] * 20}, ValueError, "Every row of X needs a label in y"),
-        ({"estimator": LogisticRegression()}, TypeError, "an estimator of skdice.* got Logistic"),
-    ],
-)
+@pytest.mark.parametrize("options, error, message", [
+    ({"losses": ()}, TypeError, "losses must be a sequence of names"),
+    ({"losses": "ce"}, TypeError, "losses must be a sequence of names .* got 'ce'"),
+    ({"losses": ("ce", DiceLoss())}, TypeError, "a dict that maps labels"),
+    ({"losses": {"ce": 3}}, ValueError, r"losses\['ce'\] must be a name, a loss object"),
+    ({"losses": {"ce": {"alpha": 1}}}, ValueError, "a dict with 'loss'"),
+    ({"losses": {"ce": {"loss": "ce", "lr": 1}}}, ValueError, "'lr'.*same for all losses"),
+    ({"losses": ("ce", "hinge")}, ValueError, "Got 'hinge' instead"),
+    ({"losses": {"ce": {"loss": "ce", "alpha": 1}}}, ValueError, "alpha=1 cannot be used"),
+    ({"seeds": ()}, ValueError, "seeds must be one or more"),
+    ({"seeds": (0, 1, 0)}, ValueError, r"one or more, different .* got \[0, 1, 0\]"),
+    ({"seeds": (0, -1)}, ValueError, r"'seeds' .* an int in the range \[0, inf\). Got -1"),
+    ({"baseline": "dsc"}, ValueError, "'baseline' .* {'ce', 'dice'}. Got 'dsc'"),
+    ({"losses": {"ce": "ce", "ce+threshold": "dice"}, "tune_threshold": True}, ValueError,
+     r"losses must be .*different .* 'ce\+threshold', 'ce\+threshold'"),
+    ({"X_test": [("a", "b")]}, ValueError, "X_test and y_test must have .* of rows, .* got 1"),
+    ({"y": [0]}, ValueError, "X and y must have the same number of rows, .* got 24 and 1"),
+    ({"X_test": [], "y_test": []}, ValueError, "must have .* at least one; got 0 and 0"),
+    ({"y_test": [None] * 20}, ValueError, "Every row of X needs a label in y"),
+    ({"estimator": LogisticRegression()}, TypeError, "an estimator of skdice.* got Logistic"),
+])  # fmt: skip
 def test_errors(guess, pairs, options, error, message):
     rows = dict(zip(("X", "y", "X_test", "y_test"), pairs))
     with pytest.raises(error, match=message) as caught:

@@ -201,32 +201,26 @@ class TestSpaces:
         nested, _ = make_space({"loss": [loss], "loss__gamma": [0.5]}, DiceTokenTagger())
         assert nested(study.ask()) == {"loss": loss, "loss__gamma": 0.5}
 
-    @pytest.mark.parametrize(
-        "given, drawn, expected",
-        [
-            ({"loss": "tversky", "alpha": 0.3, "beta": 0.7}, {"loss": "ce"}, ["alpha", "beta"]),
-            ({"loss": "tversky", "gamma": 2.0}, {"loss": "tversky", "alpha": 0.1}, []),
-            ({"loss": "dsc", "alpha": 0.3}, {"loss": "tversky", "alpha": 0.1}, []),
-            ({"loss": "focal", "gamma": 1.0, "K": 2.0}, {"loss": "wce"}, ["K", "gamma"]),
-            ({"loss": "dice", "ce_weight": 0.1}, {"loss": DiceLoss()}, ["ce_weight"]),
-            ({}, {"loss": "ce", "alpha": None, "K": None}, []),
-        ],
-    )
+    @pytest.mark.parametrize("given, drawn, expected", [
+        ({"loss": "tversky", "alpha": 0.3, "beta": 0.7}, {"loss": "ce"}, ["alpha", "beta"]),
+        ({"loss": "tversky", "gamma": 2.0}, {"loss": "tversky", "alpha": 0.1}, []),
+        ({"loss": "dsc", "alpha": 0.3}, {"loss": "tversky", "alpha": 0.1}, []),
+        ({"loss": "focal", "gamma": 1.0, "K": 2.0}, {"loss": "wce"}, ["K", "gamma"]),
+        ({"loss": "dice", "ce_weight": 0.1}, {"loss": DiceLoss()}, ["ce_weight"]),
+        ({}, {"loss": "ce", "alpha": None, "K": None}, []),
+    ])  # fmt: skip
     def test_what_another_loss_was_given_is_reset(self, given, drawn, expected):
         tagger = DiceTokenTagger(**given)
         parameters = draw_parameters(lambda trial: drawn, None, tagger)
         assert sorted(name for name in parameters if parameters[name] is None) == expected
         clone(tagger).set_params(**parameters).check_parameters()
 
-    @pytest.mark.parametrize(
-        "estimator, drawn, message",
-        [
-            (Peak(), {"z": 1}, "Peak cannot be set to.*'z'"),
-            (DiceTokenTagger(), {"loss__gamma": 1}, "'loss__gamma' needs a loss object"),
-            (DiceTokenTagger(), {"loss": "dize"}, "Got 'dize' instead"),
-            (Pipeline([("peak", Peak())]), {"peak__z": 1}, "Pipeline cannot be set to.*'z'"),
-        ],
-    )
+    @pytest.mark.parametrize("estimator, drawn, message", [
+        (Peak(), {"z": 1}, "Peak cannot be set to.*'z'"),
+        (DiceTokenTagger(), {"loss__gamma": 1}, "'loss__gamma' needs a loss object"),
+        (DiceTokenTagger(), {"loss": "dize"}, "Got 'dize' instead"),
+        (Pipeline([("peak", Peak())]), {"peak__z": 1}, "Pipeline cannot be set to.*'z'"),
+    ])  # fmt: skip
     @pytest.mark.parametrize("error_score", ["raise", np.nan])
     def test_unknown_parameters(self, estimator, drawn, message, error_score, monkeypatch):
         def fit(self, X, y):
@@ -345,36 +339,31 @@ class TestLimits:
         assert time.perf_counter() - start < 5
         assert 1 <= len(search.cv_results_["params"]) < 20
 
-    @pytest.mark.parametrize(
-        "parameters, message",
-        [
-            ({"n_trials": 0}, r"'n_trials' .* \[1, inf\). Got 0"),
-            ({"timeout": 0}, "'timeout' .* None or a float"),
-            ({"n_jobs": 0}, "n_jobs == 0"),
-            ({"n_jobs": 2}, "n_jobs=2 needs a storage"),
-            ({"refit": "f1"}, "'refit' .* {True, False}. Got 'f1'"),
-            ({"error_score": "zero"}, "'error_score' .*'raise', 'a float'"),
-            ({"pruner": "median"}, "'pruner' .* Got 'median'"),
-            ({"random_state": -1}, "'random_state' .* Got -1"),
-            ({"scoring": ["accuracy", "f1"]}, "must give a number"),
-            ({"scoring": "f2"}, "f2"),
-            (
-                {"estimator": Pipeline([("a", DiceTokenTagger("x"))]), "scoring": "f1_macro"},
-                "entity_f1_scorer or tag_f1_scorer .* 'f1_macro'",
-            ),
-            ({"scoring": lambda estimator, X, y: np.nan}, "must give a number"),
-            ({"pruner": optuna.pruners.ThresholdPruner(10)}, "0 failed and 6 were pru"),
-            ({"estimator": Ridge(), "space": None}, "Ridge has no parameter 'loss'"),
-            ({"space": lambda trial: None}, "must return a dict of parameters"),
-            ({"estimator": Peak}, "'estimator' .* must be an estimator"),
-            ({"storage": 3}, "'storage' .* Got 3"),
-            ({"space": {"x": 0.5}}, "'x': 0.5"),
-            ({"space": {"kind": "plain"}}, "'kind': 'plain'"),
-            ({"space": {"x": []}}, r"'x': \[\]"),
-            ({"space": {}}, "Got {} instead"),
-            ({"space": [{"x": [1]}]}, r"'space' .* None, a dict of lists .* Got \[{'x': \[1\]}\]"),
-        ],
-    )
+    @pytest.mark.parametrize("parameters, message", [
+        ({"n_trials": 0}, r"'n_trials' .* \[1, inf\). Got 0"),
+        ({"timeout": 0}, "'timeout' .* None or a float"),
+        ({"n_jobs": 0}, "n_jobs == 0"),
+        ({"n_jobs": 2}, "n_jobs=2 needs a storage"),
+        ({"refit": "f1"}, "'refit' .* {True, False}. Got 'f1'"),
+        ({"error_score": "zero"}, "'error_score' .*'raise', 'a float'"),
+        ({"pruner": "median"}, "'pruner' .* Got 'median'"),
+        ({"random_state": -1}, "'random_state' .* Got -1"),
+        ({"scoring": ["accuracy", "f1"]}, "must give a number"),
+        ({"scoring": "f2"}, "f2"),
+        ({"estimator": Pipeline([("a", DiceTokenTagger("x"))]), "scoring": "f1_macro"},
+         "entity_f1_scorer or tag_f1_scorer .* 'f1_macro'"),
+        ({"scoring": lambda estimator, X, y: np.nan}, "must give a number"),
+        ({"pruner": optuna.pruners.ThresholdPruner(10)}, "0 failed and 6 were pru"),
+        ({"estimator": Ridge(), "space": None}, "Ridge has no parameter 'loss'"),
+        ({"space": lambda trial: None}, "must return a dict of parameters"),
+        ({"estimator": Peak}, "'estimator' .* must be an estimator"),
+        ({"storage": 3}, "'storage' .* Got 3"),
+        ({"space": {"x": 0.5}}, "'x': 0.5"),
+        ({"space": {"kind": "plain"}}, "'kind': 'plain'"),
+        ({"space": {"x": []}}, r"'x': \[\]"),
+        ({"space": {}}, "Got {} instead"),
+        ({"space": [{"x": [1]}]}, r"'space' .* None, a dict of lists .* Got \[{'x': \[1\]}\]"),
+    ])  # fmt: skip
     def test_parameters(self, parameters, message):
         with pytest.raises((TypeError, ValueError), match=message):
             make_search(**parameters).fit(X, Y)
