@@ -158,20 +158,17 @@ def test_missing_file_and_directory(tmp_path, reader):
         reader(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "reader, parameters",
-    [
-        *((read_conll, {"columns": value}) for value in ((0,), (0, 0), (0, True), (0, "tag"), 0)),
-        *((read_conll, {"separator": value}) for value in ("", 1)),
-        (read_conllu, {"tag": "deprel"}),
-        *((read_pairs, {"layout": value}) for value in ("GLUE", None, 3, ["er"])),
-        *((read_labeled_text, {"separator": value}) for value in ("", "||", '"', "\n", 3)),
-        (read_labeled_text, {"text": True}),
-        (read_labeled_text, {"label": 1.0, "text": 0}),
-        (read_label_studio, {"text": ["a", "b"]}),
-        (read_doccano, {"offsets": "bytes"}),
-    ],
-)
+@pytest.mark.parametrize("reader, parameters", [
+    *((read_conll, {"columns": value}) for value in ((0,), (0, 0), (0, True), (0, "tag"), 0)),
+    *((read_conll, {"separator": value}) for value in ("", 1)),
+    (read_conllu, {"tag": "deprel"}),
+    *((read_pairs, {"layout": value}) for value in ("GLUE", None, 3, ["er"])),
+    *((read_labeled_text, {"separator": value}) for value in ("", "||", '"', "\n", 3)),
+    (read_labeled_text, {"text": True}),
+    (read_labeled_text, {"label": 1.0, "text": 0}),
+    (read_label_studio, {"text": ["a", "b"]}),
+    (read_doccano, {"offsets": "bytes"}),
+])  # fmt: skip
 def test_parameters(write, reader, parameters):
     with pytest.raises(
         ValueError, match=f"The {next(iter(parameters))!r} parameter of {reader.__name__}"

@@ -62,17 +62,14 @@ class TestWriting:
         content = (tmp_path / "a.conll").read_bytes()
         assert content == b"Anna B-PER\nx O\n\nHi O\n\n"
 
-    @pytest.mark.parametrize(
-        "words, tags, message",
-        [
-            *(([word], ["O"], "position 0 of row 1 of X") for word in ("", "b c", "a\tb", "a\n")),
-            *((["a"], [tag], "position 0 of row 1 of y") for tag in ("", "O\r")),
-            (["-DOCSTART-"], ["O"], "-DOCSTART- .* position 0 of row 1 of X"),
-            ([], [], "row 1 of X"),
-            (["a"], ["O", "O"], "row 1 has 1 words and 2 tags"),
-            (["\ud800"], ["O"], "position 0 of row 1 of X has half of a surrogate pair"),
-        ],
-    )
+    @pytest.mark.parametrize("words, tags, message", [
+        *(([word], ["O"], "position 0 of row 1 of X") for word in ("", "b c", "a\tb", "a\n")),
+        *((["a"], [tag], "position 0 of row 1 of y") for tag in ("", "O\r")),
+        (["-DOCSTART-"], ["O"], "-DOCSTART- .* position 0 of row 1 of X"),
+        ([], [], "row 1 of X"),
+        (["a"], ["O", "O"], "row 1 has 1 words and 2 tags"),
+        (["\ud800"], ["O"], "position 0 of row 1 of X has half of a surrogate pair"),
+    ])  # fmt: skip
     def test_errors(self, tmp_path, words, tags, message):
         with pytest.raises(ValueError, match=message):
             write_conll(tmp_path / "a.conll", [["ok"], words], [["O"], tags])

@@ -124,11 +124,9 @@ ANSWERS = [
 ]
 PAIRS = [(row["question"], row["context"]) for row in QUESTIONS]
 EXPECTED = {
-    "all": [10, 8, 2, 4.0],
-    "other": [8, 2, 8, 0.25],
-    "end": [1, 9, 1, 9.0],
+    "all": [10, 8, 2, 4.0], "other": [8, 2, 8, 0.25], "end": [1, 9, 1, 9.0],
     "start": [1, 9, 1, 9.0],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("X", [QUESTIONS, pd.DataFrame(QUESTIONS, index=[7, 7]), PAIRS])

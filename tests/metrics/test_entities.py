@@ -109,13 +109,10 @@ def test_bad_options(options, message):
         get_entities(["O"], **options)
 
 
-@pytest.mark.parametrize(
-    "scheme, tag",
-    [
-        *[("IOB1", "E-PER"), ("IOBES", "M-PER"), ("BIOES", "U-PER"), ("BMES", "I-PER")],
-        *[("BILOU", "E-PER"), *(("IOB2", tag) for tag in ("S-PER", "PER", "BPER", ".", "b-PER"))],
-    ],
-)
+@pytest.mark.parametrize("scheme, tag", [
+    *[("IOB1", "E-PER"), ("IOBES", "M-PER"), ("BIOES", "U-PER"), ("BMES", "I-PER")],
+    *[("BILOU", "E-PER"), *(("IOB2", tag) for tag in ("S-PER", "PER", "BPER", ".", "b-PER"))],
+])  # fmt: skip
 def test_tag_of_another_scheme(scheme, tag):
     with pytest.raises(ValueError, match=f"tag 1 is '{tag}', but the tags of {scheme}"):
         get_entities(["O", tag], mode="strict", scheme=scheme)
