@@ -24,7 +24,7 @@ from skdice import (
     compare_losses,
     imbalance_report,
 )
-from skdice._cli import main
+from skdice.__main__ import main
 from skdice.datasets import (
     make_questions,
     read_conll,
@@ -55,10 +55,10 @@ def folder(tmp_path, monkeypatch):
     Path("texts.tsv").write_text(texts, encoding="utf-8")
     X, y = make_questions(12, random_state=0)
     paragraphs = []
-    for i, answer in enumerate(y):
-        answers = [{"text": answer["text"][0], "answer_start": answer["answer_start"][0]}]
-        question = {"id": str(i), "question": X["question"][i], "answers": answers}
-        paragraphs.append({"context": X["context"][i], "qas": [question]})
+    for i, (question, context) in enumerate(zip(X["question"], X["context"])):
+        answers = [{"text": y[i]["text"][0], "answer_start": y[i]["answer_start"][0]}]
+        qas = [{"id": str(i), "question": question, "answers": answers}]
+        paragraphs.append({"context": context, "qas": qas})
     Path("questions.json").write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))
     return tmp_path
 
@@ -190,17 +190,6 @@ class TestFit:
         best = read_tsv(out)["valid_score"][saved.best_epoch_ - 1]
         assert saved.score(*read_conll("test.conll")) == pytest.approx(best, rel=1e-5)
 
-    def test_warnings_of_one_line(self, folder, run, tiny_bert):
-        Path("a.tsv").write_text("ham\tjohn saw oslo\nspam\t" + "mary " * 99 + "\n")
-        err = run(f"fit a.tsv --task texts --model {tiny_bert} {FAST} --epochs 1 --out a")[2]
-        (line,) = [line for line in err.splitlines() if "longer than" in line]
-        assert line.startswith("skdice: warning: 1 of 2 texts are longer than max_length=")
-
-    def test_place_is_checked_before_the_training(self, folder, run):
-        status, _, err = run("fit train.conll --model nowhere --out .")
-        assert status == 2
-        assert "has files that skdice did not save: pairs.tsv" in err
-
 
 def test_compare_equals_python(folder, run, tiny_bert):
     options = "--losses ce dice --seeds 0 1 --tune-threshold --cache runs"
@@ -218,10 +207,9 @@ def test_compare_equals_python(folder, run, tiny_bert):
 
 
 class TestPredict:
-    @pytest.mark.parametrize(
-        "file, start, end",
-        [(None, "", "\n"), ("rows.txt", "\ufeff", "\r\n"), ("rows.txt.gz", "", "\r")],
-    )
+    @pytest.mark.parametrize("file, start, end", [
+        (None, "", "\n"), ("rows.txt", "\ufeff", "\r\n"), ("rows.txt.gz", "", "\r"),
+    ])  # fmt: skip
     def test_equals_python(self, folder, tagger, run, start, end, file):
         found = load_pretrained(tagger).predict_entities(TEXTS)
         expected = pd.DataFrame(
@@ -238,23 +226,12 @@ class TestPredict:
         assert err == f"skdice: lines: 6, predictions: {len(expected)}\n"
         pd.testing.assert_frame_equal(read_tsv(out), expected, atol=1e-4, rtol=0)
 
-    def test_labelled_rows_are_refused(self, folder, tagger, run):
-        status, out, err = run(f"predict {tagger} test.conll")
-        assert (status, out) == (2, "")
-        assert "a .conll file has labelled rows. skdice score reads it." in err
-
-    def test_blocks_count_lines_on(self, tagger, run):
+    def test_many_lines_and_none(self, tagger, run):
+        """Blocks count lines on."""
         out = run(f"predict {tagger}", stdin=b"\n" * 1500 + b"john saw oslo\n")[1]
         assert set(read_tsv(out)["line"]) == {1501}
-
-    def test_few_lines(self, tagger, run):
         header = "line\tstart\tend\tlabel\tscore\ttext\n"
         assert run(f"predict {tagger}") == (0, header, "skdice: lines: 0, predictions: 0\n")
-
-    def test_bad_lines(self, tagger, run):
-        status, _, err = run(f"predict {tagger}", stdin=b"oslo\n\nau caf\xe9\n")
-        assert status == 2
-        assert "skdice: error: 'utf-8' codec can't decode byte 0xe9 in position 12" in err
 
     def test_several_labels(self, folder, run, tiny_bert):
         X = easy_texts(12)[0]
@@ -266,12 +243,6 @@ class TestPredict:
         found[table["line"] - 1, table["label"]] = 1
         assert found.tolist() == fitted.predict(X).tolist()
 
-    def test_rows_that_do_not_fit_the_model(self, folder, run, tiny_bert):
-        run(f"fit pairs.tsv --task pairs --model {tiny_bert} {FAST} --epochs 1 --out a")
-        status, _, err = run("predict a", stdin=b"a\tb\n\n")
-        assert status == 2
-        assert "error: line 2: two texts with one TAB between are expected; got 0 in ''" in err
-
 
 class TestErrors:
     @pytest.mark.parametrize("argv, message", [
@@ -282,18 +253,36 @@ class TestErrors:
         ("fit train.conll --out a --loss dize", "'dize'"),
         ("fit train.conll --out a --set epochs=1", "Invalid parameter 'epochs' for"),
         ("fit train.conll --out bad.conll", "is a file; pass the path of a directory"),
+        # Before the training.
+        ("fit train.conll --model nowhere --out .", "did not save: bad.conll, pairs.tsv"),
         ("compare train.conll test.conll --losses dice", "baseline"),
         ("predict .", "was not saved by skdice"),
         ("", "the following arguments are required: COMMAND"),
         ("fit train.conll --out a --set lr", "expected NAME=VALUE"),
         ("fit train.conll --out a --epoch 1", "unrecognized arguments: --epoch"),
+        ("predict TAGGER test.conll", "has labelled rows. skdice score reads it."),
     ])  # fmt: skip
-    def test_input(self, folder, run, argv, message):
+    def test_input(self, folder, tagger, run, argv, message):
         Path("bad.conll").write_text("a\tO\n\nb\n")
-        status, out, err = run(argv)
+        status, out, err = run(argv.replace("TAGGER", tagger))
         assert (status, out) == (2, "")
         assert message in err[err.index("error: ") :]
         assert "Traceback" not in err
+
+    def test_lines(self, folder, tagger, run, tiny_bert):
+        status, _, err = run(f"predict {tagger}", stdin=b"oslo\n\nau caf\xe9\n")
+        assert status == 2
+        assert "skdice: error: 'utf-8' codec can't decode byte 0xe9 in position 12" in err
+        fast = f"--model {tiny_bert} {FAST} --epochs 1 --out"
+        run(f"fit pairs.tsv --task pairs {fast} pairs")
+        status, _, err = run("predict pairs", stdin=b"a\tb\n\n")
+        assert status == 2
+        assert "error: line 2: two texts with one TAB between are expected; got 0 in ''" in err
+        # A warning is one line.
+        Path("a.tsv").write_text("ham\tjohn saw oslo\nspam\t" + "mary " * 99 + "\n")
+        err = run(f"fit a.tsv --task texts {fast} texts")[2]
+        (line,) = [line for line in err.splitlines() if "longer than" in line]
+        assert line.startswith("skdice: warning: 1 of 2 texts are longer than max_length=")
 
     def test_what_is_not_about_the_input(self, folder, run, monkeypatch):
         report = Mock(side_effect=[KeyboardInterrupt(), KeyError("a bug")])
@@ -329,15 +318,12 @@ def test_process_and_a_reader_that_stops_early(tagger):
     assert (done.stdout, done.stderr) == ("line\tstart\tend\tlabel\tscore\ttext\n", "")
 
 
-def test_help_imports_nothing_heavy():
+def test_help_imports_nothing_heavy(run):
     code = (
-        "import sys; from skdice._cli import main\n"
+        "import sys; from skdice.__main__ import main\n"
         "try: main(['fit', '--help'])\n"
         "except SystemExit: print([m for m in ('torch', 'numpy', 'sklearn') if m in sys.modules])"
     )
     done = run_process(f"{shlex.quote(sys.executable)} -", stdin=code)
     assert done.stdout.splitlines()[-1] == "[]"
-
-
-def test_version(run):
     assert run("--version") == (0, f"skdice {skdice.__version__}\n", "")
