@@ -60,12 +60,9 @@ SIZES = {
 
 
 BERT_SPECIAL = {
-    "pad_token": "[PAD]",
-    "unk_token": "[UNK]",
-    "cls_token": "[CLS]",
-    "sep_token": "[SEP]",
+    "pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]",
     "mask_token": "[MASK]",
-}
+}  # fmt: skip
 
 
 def build_bert(path: Path, max_position_embeddings: int = 64, **config) -> str:

@@ -19,22 +19,17 @@ def make_question(*answers, **fields):
 
 
 class TestReading:
-    @pytest.mark.parametrize(
-        "question, expected",
-        [
-            (make_question(("Bo", 9)), {"text": ["Bo"], "answer_start": [9]}),
-            (
-                make_question(("Anna", 0), ("Bo", 9), ("Anna", 0)),
-                {"text": ["Anna", "Bo", "Anna"], "answer_start": [0, 9, 0]},
-            ),
-            (make_question(("Bo", -1)), {"text": ["Bo"], "answer_start": [-1]}),
-            (make_question(), NO_ANSWER),
-            (make_question(is_impossible=True), NO_ANSWER),
-            (make_question(("Bo", 9), is_impossible=True), NO_ANSWER),
-            ({"id": "a", "question": "Who?", "is_impossible": True}, NO_ANSWER),
-            (make_question(plausible_answers=[{"text": "Bo", "answer_start": 9}]), NO_ANSWER),
-        ],
-    )
+    @pytest.mark.parametrize("question, expected", [
+        (make_question(("Bo", 9)), {"text": ["Bo"], "answer_start": [9]}),
+        (make_question(("Anna", 0), ("Bo", 9), ("Anna", 0)),
+         {"text": ["Anna", "Bo", "Anna"], "answer_start": [0, 9, 0]}),
+        (make_question(("Bo", -1)), {"text": ["Bo"], "answer_start": [-1]}),
+        (make_question(), NO_ANSWER),
+        (make_question(is_impossible=True), NO_ANSWER),
+        (make_question(("Bo", 9), is_impossible=True), NO_ANSWER),
+        ({"id": "a", "question": "Who?", "is_impossible": True}, NO_ANSWER),
+        (make_question(plausible_answers=[{"text": "Bo", "answer_start": 9}]), NO_ANSWER),
+    ])  # fmt: skip
     def test_answers(self, write, question, expected):
         _, y = read_squad(write(json.dumps(make_file(question))))
         assert y.tolist() == [expected]

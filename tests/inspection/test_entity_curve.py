@@ -114,31 +114,25 @@ def test_equal_entities_count_once_with_the_highest_score():
     assert_curve(display.micro, [1, 1], [1, 0], [0.8], 1)
 
 
-@pytest.mark.parametrize(
-    "y_true, found, legend",
-    [
-        ([], [], ["– micro (no gold)"]),
-        ([["B-A"]], [[]], ["– micro (none found)", "– A (none found)"]),
-        ([["O"]], [[(0, 1, "A", 0.5)]], ["– micro (no gold)", "– A (no gold)"]),
-        ([["B-$x"]], [[(0, 1, "$x", 0.5)]], ["1.00 micro", r"1.00 \$x"]),
-    ],
-)
+@pytest.mark.parametrize("y_true, found, legend", [
+    ([], [], ["– micro (no gold)"]),
+    ([["B-A"]], [[]], ["– micro (none found)", "– A (none found)"]),
+    ([["O"]], [[(0, 1, "A", 0.5)]], ["– micro (no gold)", "– A (no gold)"]),
+    ([["B-$x"]], [[(0, 1, "$x", 0.5)]], ["1.00 micro", r"1.00 \$x"]),
+])  # fmt: skip
 def test_nothing_to_draw(y_true, found, legend):
     display = draw(y_true, found)
     assert texts_of_legend(display) == legend
     display.figure_.canvas.draw()
 
 
-@pytest.mark.parametrize(
-    "y_true, found, error, message",
-    [
-        (TAGS, FOUND[:2], ValueError, "rows of y_true and 2 of entities"),
-        ([TAGS[0], "O", []], FOUND, TypeError, "row 1 of y_true"),
-        (TAGS, [[], [None], []], ValueError, "row 1 of entities"),
-        (TAGS, [[], [(0, 1, "A", np.nan)], []], ValueError, "row 1 of entities"),
-        (TAGS, [[], [(0, 9, "A", 1)], []], ValueError, "row 1 of entities has 3 words"),
-    ],
-)
+@pytest.mark.parametrize("y_true, found, error, message", [
+    (TAGS, FOUND[:2], ValueError, "rows of y_true and 2 of entities"),
+    ([TAGS[0], "O", []], FOUND, TypeError, "row 1 of y_true"),
+    (TAGS, [[], [None], []], ValueError, "row 1 of entities"),
+    (TAGS, [[], [(0, 1, "A", np.nan)], []], ValueError, "row 1 of entities"),
+    (TAGS, [[], [(0, 9, "A", 1)], []], ValueError, "row 1 of entities has 3 words"),
+])  # fmt: skip
 def test_bad_input(y_true, found, error, message):
     with pytest.raises(error, match=message):
         draw(y_true, found)

@@ -96,22 +96,19 @@ def test_containers():
 answers = [{"text": ["Oslo"], "answer_start": [3]}]
 
 
-@pytest.mark.parametrize(
-    "y, error, message",
-    [
-        ([], ValueError, "y is empty"),
-        (np.empty((3, 0)), ValueError, r"shape \(3, 0\)"),
-        ([[], []], ValueError, "every one is an empty sequence"),
-        ("B-PER", TypeError, "'B-PER'"),
-        (answers, ValueError, "answers.* got None"),
-        (["spam", *answers], ValueError, "y, row 1: got {'answer"),
-        ([["O"], "O"], TypeError, "y, row 1: got 'O'"),
-        (["a", None], ValueError, "y, row 1: got None"),
-        ([["O"], ["O", None]], ValueError, "y, row 1, position 1: got None"),
-        ([["O"], [(0, 1, "PER")]], ValueError, "row 1, position 0"),
-        (np.array([[0, 1], [2, 1]]), ValueError, "row 1, column 0 is .*2"),
-    ],
-)
+@pytest.mark.parametrize("y, error, message", [
+    ([], ValueError, "y is empty"),
+    (np.empty((3, 0)), ValueError, r"shape \(3, 0\)"),
+    ([[], []], ValueError, "every one is an empty sequence"),
+    ("B-PER", TypeError, "'B-PER'"),
+    (answers, ValueError, "answers.* got None"),
+    (["spam", *answers], ValueError, "y, row 1: got {'answer"),
+    ([["O"], "O"], TypeError, "y, row 1: got 'O'"),
+    (["a", None], ValueError, "y, row 1: got None"),
+    ([["O"], ["O", None]], ValueError, "y, row 1, position 1: got None"),
+    ([["O"], [(0, 1, "PER")]], ValueError, "row 1, position 0"),
+    (np.array([[0, 1], [2, 1]]), ValueError, "row 1, column 0 is .*2"),
+])  # fmt: skip
 def test_errors(y, error, message):
     with pytest.raises(error, match=message):
         imbalance_report(y)
@@ -127,11 +124,9 @@ ANSWERS = [
 ]
 PAIRS = [(row["question"], row["context"]) for row in QUESTIONS]
 EXPECTED = {
-    "all": [10, 8, 2, 4.0],
-    "other": [8, 2, 8, 0.25],
-    "end": [1, 9, 1, 9.0],
+    "all": [10, 8, 2, 4.0], "other": [8, 2, 8, 0.25], "end": [1, 9, 1, 9.0],
     "start": [1, 9, 1, 9.0],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("X", [QUESTIONS, pd.DataFrame(QUESTIONS, index=[7, 7]), PAIRS])
@@ -153,30 +148,24 @@ def test_an_answer_is_a_text_that_is_not_empty():
     assert as_lists(report)["all"][:3] == [9, 7, 2]
 
 
-@pytest.mark.parametrize(
-    "y, X, error, message",
-    [
-        (ANSWERS, QUESTIONS[:1], ValueError, "got 1 rows of X and 2 of y"),
-        (ANSWERS, [("a", "b"), ("a", "b", "c")], ValueError, "row 1"),
-        ([ANSWERS[0], {"a": 1}], QUESTIONS, ValueError, r"row 1 of y .*\['a'\]"),
-    ],
-)
+@pytest.mark.parametrize("y, X, error, message", [
+    (ANSWERS, QUESTIONS[:1], ValueError, "got 1 rows of X and 2 of y"),
+    (ANSWERS, [("a", "b"), ("a", "b", "c")], ValueError, "row 1"),
+    ([ANSWERS[0], {"a": 1}], QUESTIONS, ValueError, r"row 1 of y .*\['a'\]"),
+])  # fmt: skip
 def test_errors_with_answers(y, X, error, message):
     with pytest.raises(error, match=message):
         imbalance_report(y, X)
 
 
-@pytest.mark.parametrize(
-    "name, negatives, positives, ratio",
-    [
-        ("ner/conll2003_en/train.conll", 169_578, 34_043, 4.98),
-        ("ner/weibo_zh/train.conll", 68_827, 4_951, 13.90),
-        ("pos/ritter_tweets/all.txt", None, None, 1931),
-        ("mrc/squad_v1.1/dev.json", 1_289_061, 21_140, 60.98),
-        ("mrc/squad_v2.0/dev.json", 1_506_786, 11_856, 127.09),
-        ("mrc/quoref/dev.json", 797_981, 4_836, 165.01),
-    ],
-)
+@pytest.mark.parametrize("name, negatives, positives, ratio", [
+    ("ner/conll2003_en/train.conll", 169_578, 34_043, 4.98),
+    ("ner/weibo_zh/train.conll", 68_827, 4_951, 13.90),
+    ("pos/ritter_tweets/all.txt", None, None, 1931),
+    ("mrc/squad_v1.1/dev.json", 1_289_061, 21_140, 60.98),
+    ("mrc/squad_v2.0/dev.json", 1_506_786, 11_856, 127.09),
+    ("mrc/quoref/dev.json", 797_981, 4_836, 165.01),
+])  # fmt: skip
 def test_published_counts(name, negatives, positives, ratio):
     has_questions = name.startswith("mrc")
     X, y = (read_squad if has_questions else read_conll)(published(name))

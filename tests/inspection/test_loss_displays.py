@@ -42,17 +42,14 @@ def test_what_is_drawn(target, item):
     assert "Probability" in display.ax_.get_xlabel()
 
 
-@pytest.mark.parametrize(
-    "losses, target, error, message",
-    [
-        ("ce", 1, ValueError, "'loss' parameter must be"),
-        ([], 1, ValueError, "got none"),
-        (["ce", "huber"], 1, ValueError, "'huber'"),
-        (["wce"], 1, TypeError, "class_weight"),
-        ([FocalLoss(gamma=-1)], 1, ValueError, "'gamma' parameter of FocalLoss"),
-        (["ce"], 2, ValueError, "'target'"),
-    ],
-)
+@pytest.mark.parametrize("losses, target, error, message", [
+    ("ce", 1, ValueError, "'loss' parameter must be"),
+    ([], 1, ValueError, "got none"),
+    (["ce", "huber"], 1, ValueError, "'huber'"),
+    (["wce"], 1, TypeError, "class_weight"),
+    ([FocalLoss(gamma=-1)], 1, ValueError, "'gamma' parameter of FocalLoss"),
+    (["ce"], 2, ValueError, "'target'"),
+])  # fmt: skip
 def test_errors(losses, target, error, message):
     with pytest.raises(error, match=message):
         LossDerivativeDisplay.from_losses(losses, target=target)

@@ -13,38 +13,30 @@ from skdice.metrics import entity_precision_recall_fscore_support, get_entities
 from .tagged_sentences import CHUNK_TAGS, MIXED, POS_TAGS, both, compare, corpora
 
 
-@pytest.mark.parametrize(
-    "gold, predicted, expected",
-    [
-        pytest.param("B-PER I-PER O", "B-PER I-PER O", ["correct"], id="same"),
-        pytest.param("B-PER I-PER O", "B-LOC I-LOC O", ["wrong label"], id="label"),
-        pytest.param("B-PER I-PER O", "B-PER O O", ["wrong border"], id="too short"),
-        pytest.param("B-PER I-PER O", "O B-PER I-PER", ["wrong border"], id="shifted"),
-        pytest.param("B-PER I-PER O", "B-LOC O O", ["wrong border and label"], id="both"),
-        pytest.param("B-PER I-PER O", "O O O", ["missed"], id="missed"),
-        pytest.param("O O O", "O B-PER I-PER", ["spurious"], id="spurious"),
-        pytest.param("B-PER O O", "O B-PER O", ["missed", "spurious"], id="side by side"),
-        pytest.param("S-PER O", "B-PER O", ["correct"], id="other scheme"),
-        pytest.param("I-PER I-PER", "B-PER I-PER", ["correct"], id="IOB1"),
-    ],
-)
+@pytest.mark.parametrize("gold, predicted, expected", [
+    pytest.param("B-PER I-PER O", "B-PER I-PER O", ["correct"], id="same"),
+    pytest.param("B-PER I-PER O", "B-LOC I-LOC O", ["wrong label"], id="label"),
+    pytest.param("B-PER I-PER O", "B-PER O O", ["wrong border"], id="too short"),
+    pytest.param("B-PER I-PER O", "O B-PER I-PER", ["wrong border"], id="shifted"),
+    pytest.param("B-PER I-PER O", "B-LOC O O", ["wrong border and label"], id="both"),
+    pytest.param("B-PER I-PER O", "O O O", ["missed"], id="missed"),
+    pytest.param("O O O", "O B-PER I-PER", ["spurious"], id="spurious"),
+    pytest.param("B-PER O O", "O B-PER O", ["missed", "spurious"], id="side by side"),
+    pytest.param("S-PER O", "B-PER O", ["correct"], id="other scheme"),
+    pytest.param("I-PER I-PER", "B-PER I-PER", ["correct"], id="IOB1"),
+])  # fmt: skip
 def test_kinds_of_entities(gold, predicted, expected):
     errors = compare([both(gold, predicted)])
     assert errors.frame["kind"].tolist() == expected
 
 
-@pytest.mark.parametrize(
-    "gold, predicted, expected",
-    [
-        pytest.param("B-PER I-PER I-PER", "B-LOC B-PER I-PER", [(0, 1)], id="more words"),
-        pytest.param(
-            "B-PER I-PER I-PER", "B-PER B-LOC I-LOC", [(0, 1)], id="before the same label"
-        ),
-        pytest.param("B-PER I-PER", "B-LOC B-PER", [(0, 1)], id="the same label in a tie"),
-        pytest.param("B-PER I-PER", "B-PER B-PER", [(0, 0)], id="then the first predicted entity"),
-        pytest.param("B-PER B-PER", "B-PER I-PER", [(0, 0)], id="or the first gold entity"),
-    ],
-)
+@pytest.mark.parametrize("gold, predicted, expected", [
+    pytest.param("B-PER I-PER I-PER", "B-LOC B-PER I-PER", [(0, 1)], id="more words"),
+    pytest.param("B-PER I-PER I-PER", "B-PER B-LOC I-LOC", [(0, 1)], id="before the same label"),
+    pytest.param("B-PER I-PER", "B-LOC B-PER", [(0, 1)], id="the same label in a tie"),
+    pytest.param("B-PER I-PER", "B-PER B-PER", [(0, 0)], id="then the first predicted entity"),
+    pytest.param("B-PER B-PER", "B-PER I-PER", [(0, 0)], id="or the first gold entity"),
+])  # fmt: skip
 def test_pairs_of_first_words(gold, predicted, expected):
     frame = compare([both(gold, predicted)]).frame
     pairs = frame[["gold_start", "predicted_start"]].dropna()
@@ -94,15 +86,12 @@ TAGS = [["B-PER", "O"], ["O", "O"]]
 X = [["a", "b"], ["c", "d"]]
 
 
-@pytest.mark.parametrize(
-    "X, y_true, y_pred, error, message",
-    [
-        (X[:1], TAGS, TAGS, ValueError, "got 1 rows of X and 2 of y"),
-        (X, TAGS, TAGS[:1], ValueError, "got 2 and 1"),
-        ([["a", "b"], ["c"]], TAGS, TAGS, ValueError, "row 1 has 1 words and 2 tags"),
-        (X, TAGS, [["O", "O"], ["O"]], ValueError, "row 1 has 2 and 1"),
-    ],
-)
+@pytest.mark.parametrize("X, y_true, y_pred, error, message", [
+    (X[:1], TAGS, TAGS, ValueError, "got 1 rows of X and 2 of y"),
+    (X, TAGS, TAGS[:1], ValueError, "got 2 and 1"),
+    ([["a", "b"], ["c"]], TAGS, TAGS, ValueError, "row 1 has 1 words and 2 tags"),
+    (X, TAGS, [["O", "O"], ["O"]], ValueError, "row 1 has 2 and 1"),
+])  # fmt: skip
 def test_bad_input(X, y_true, y_pred, error, message):
     with pytest.raises(error, match=message):
         TaggingErrors.from_predictions(X, y_true, y_pred)

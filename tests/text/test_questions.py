@@ -408,15 +408,12 @@ CANDIDATES = [
 PICKED_CONTEXTS = ["the oslo", "john", "\u200b"]
 
 
-@pytest.mark.parametrize(
-    "threshold, expected",
-    [
-        (math.inf, ["oslo", "john", ""]),
-        (2.0, ["oslo", "john", ""]),
-        (1.999, ["oslo", "", ""]),
-        (-1.0, ["oslo", "", ""]),
-        (-1.001, ["", "", ""]),
-    ],
-)
+@pytest.mark.parametrize("threshold, expected", [
+    (math.inf, ["oslo", "john", ""]),
+    (2.0, ["oslo", "john", ""]),
+    (1.999, ["oslo", "", ""]),
+    (-1.0, ["oslo", "", ""]),
+    (-1.001, ["", "", ""]),
+])  # fmt: skip
 def test_pick_answers(threshold, expected):
     assert pick_answers(CANDIDATES, PICKED_CONTEXTS, threshold) == expected

@@ -63,14 +63,11 @@ def test_no_rows():
 # -- where words lie in raw texts ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("words", ["Oslo", ",", "e", ".", "g", ".", "e\u0301\u200bx", "$", "5"]),
-        ("whitespace", ["Oslo,", "e.g.", "e\u0301\u200bx", "$5"]),
-        ("characters", list("Oslo,e.g.e\u0301\u200bx$5")),
-    ],
-)
+@pytest.mark.parametrize(("name", "words"), [
+    ("words", ["Oslo", ",", "e", ".", "g", ".", "e\u0301\u200bx", "$", "5"]),
+    ("whitespace", ["Oslo,", "e.g.", "e\u0301\u200bx", "$5"]),
+    ("characters", list("Oslo,e.g.e\u0301\u200bx$5")),
+])  # fmt: skip
 def test_splitters(name, words):
     text = " Oslo, e.g.\u2028e\u0301\u200bx\t$5\n"
     assert [text[start:end] for start, end in SPLITTERS[name](text)] == words
