@@ -10,7 +10,7 @@ import os
 import threading
 import warnings
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,13 @@ def check_configuration(path: Path, refused: Collection[str] = ()) -> None:
     """
     if not path.exists():
         return
-    n_weights = _count_weights(path.with_name("model.safetensors"))
+    n_weights: float = math.inf
+    # What else is wrong with a file of weights is said where they are loaded.
+    with (
+        suppress(OSError, SafetensorError),
+        safe_open(path.with_name("model.safetensors"), "pt") as file,
+    ):
+        n_weights = len(file.keys())
     parts: list[Any] = [read_json(path)]
     for part in parts:  # It grows by what is inside of each.
         entries = part if isinstance(part, dict) else {}
@@ -90,15 +96,6 @@ def check_configuration(path: Path, refused: Collection[str] = ()) -> None:
                         f"{str(path)!r} has {key!r}: {name!r}, which may be code on a hub. Allowed "
                         f"are {', '.join(_ATTENTION)}; or delete the entry."
                     )
-
-
-def _count_weights(path: Path) -> float:
-    """Return how many tensors a file has, infinity if there is none or it cannot be read."""
-    try:
-        with safe_open(path, "pt") as file:
-            return len(file.keys())
-    except (OSError, SafetensorError):
-        return math.inf
 
 
 def read_json(path: Path) -> dict[str, Any]:
