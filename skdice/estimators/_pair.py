@@ -6,11 +6,6 @@ from .._parameters import option, parametrised
 from ..tasks import ClassifyingPairs
 from ._classifier import TextClassifier
 
-_TRUNCATION = """
-Longer pairs lose the end of the longer text ("longest_first") or of the second one, with a warning
-that counts them, or are an error.
-"""
-
 
 @parametrised
 class DicePairClassifier(TextClassifier):
@@ -30,7 +25,9 @@ class DicePairClassifier(TextClassifier):
 
     Parameters
     ----------
-    %(parameters)s
+    truncation
+        Longer pairs lose the end of the longer text ("longest_first") or of the second one, with a
+        warning that counts them, or are an error.
 
     Attributes
     ----------
@@ -58,6 +55,4 @@ class DicePairClassifier(TextClassifier):
 
     _task_class = ClassifyingPairs
 
-    truncation: Annotated[Literal["longest_first", "second", "error"], option(_TRUNCATION)] = (
-        "longest_first"
-    )
+    truncation: Annotated[Literal["longest_first", "second", "error"], option()] = "longest_first"
