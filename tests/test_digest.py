@@ -1,5 +1,6 @@
 """digest: equal for equal values, in every process, and for nothing else."""
 
+import copy
 import os
 import shutil
 import subprocess
@@ -18,12 +19,14 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from skorch.callbacks import Callback, EarlyStopping, PrintLog, ProgressBar
 
 from skdice import DiceTokenTagger
 from skdice._digest import base_model_digest, digest
 from skdice._inputs import object_array
 from skdice.losses import DiceLoss
 
+from .spies import Spy
 from .tiny_models import change_weights
 
 SENTENCES = [["john", "saw"], ["oslo"], []]
@@ -154,6 +157,38 @@ def test_the_process_does_not_matter():
 def test_what_cannot_be_told_from_others(value):
     with pytest.raises(ValueError, match=r"others in another process: .*(lock|<lambda>)"):
         digest({"value": [Plain(value)]})
+
+
+class Shrink(Callback):
+    def __init__(self, factor, lock=None):
+        self.factor = factor
+        self.lock = lock
+
+
+def stop_early(patience):
+    return EarlyStopping("train_loss", patience=patience, threshold=9.0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([], [stop_early(2)]),
+        ([stop_early(2)], [stop_early(3)]),
+        ([Shrink(0.5)], [Shrink(0.25)]),
+        ([("a", Shrink(stop_early))], [("a", Shrink(len))]),
+    ],
+)
+def test_callbacks_count_if_they_do_not_only_watch(one, other):
+    def of(callbacks):
+        return digest(DiceTokenTagger("no/model", callbacks=callbacks))
+
+    assert of(one) != of(other)
+    assert of(one) == of(copy.deepcopy(one))
+    watched = [*one, PrintLog(sink=threading.Lock()), ProgressBar(), Spy("on_epoch_end")]
+    assert of(watched) == of(one)
+    assert of(None) == of([])
+    with pytest.raises(ValueError, match=r"callback Shrink .*lock.* only_watches = True"):
+        of([Shrink(0.5, lock=threading.Lock())])
 
 
 def test_a_base_model_counts_by_its_files(own_bert, tmp_path):

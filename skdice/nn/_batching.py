@@ -240,6 +240,10 @@ class StepSampler(IterableDataset[list[Batch]]):
         place = np.cumsum(np.append(0.0, np.sqrt(n_between * np.diff(lengths))))
         self._place = (place / max(place[-1], 1.0))[which]
 
+    def __len__(self) -> int:
+        """Return the number of steps in an epoch, for callbacks of skorch."""
+        return self.n_steps
+
     def __iter__(self) -> Iterator[list[Batch]]:
         lengths = self.batcher.dataset.input_ids.lengths
         for texts in self._steps():

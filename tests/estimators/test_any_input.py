@@ -106,6 +106,7 @@ def check_tagger(tagger, X):
 def check_query_tagger(tagger, X):
     tagger.threshold_ = 0.25  # So that it finds many entities.
     check_entities(tagger.set_params(decode="nested").predict_spans(X), X, nested=True)
+    assert any(tagger.predict_spans(easy_corpus(16)[0])), "there are entities to check"
     check_entities(tagger.set_params(decode="flat").predict_spans(X), X)
     check_tags(tagger, X, {"O", "B-PER", "I-PER", "B-LOC", "I-LOC"})
 
@@ -158,12 +159,6 @@ def test_predictions(fitted, case, rows, check, family, data):
 @given(texts=st.lists(text(80), max_size=4), splitter=st.sampled_from(sorted(SPLITTERS)))
 def test_entities_of_raw_text(fitted, case, texts, splitter):
     check_entities(fitted(case).predict_entities(texts, splitter), texts)
-
-
-def test_there_are_entities_to_check(fitted):
-    tagger = fitted("queries")
-    tagger.threshold_ = 0.25
-    assert sum(map(len, tagger.set_params(decode="nested").predict_spans(easy_corpus(16)[0]))) > 0
 
 
 @pytest.mark.parametrize("n_words", [0, 1, 13, 14, 15, 20_000])

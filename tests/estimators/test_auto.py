@@ -164,11 +164,6 @@ def sparse(n, every):
     return X, [["B-PER" if i % every == 0 else "O", "O", "O", "O"] for i in range(n)]
 
 
-def rare_positives(n):
-    X, _ = easy_pairs(n)
-    return X, [int(i % 10 == 0) for i in range(n)]
-
-
 @pytest.mark.parametrize(
     "estimator, loss, rows, expected",
     [
@@ -177,7 +172,7 @@ def rare_positives(n):
         (DiceTokenTagger, TverskyLoss(), sparse(32, 1), 4),
         (DiceTokenTagger, DiceLoss(level="example"), sparse(32, 1), 0),
         (DiceTokenTagger, DiceLoss(memory=3), sparse(32, 1), 3),
-        (DicePairClassifier, "dsc", rare_positives(32), 4),
+        (DicePairClassifier, "dsc", (easy_pairs(32)[0], [int(i % 10 == 0) for i in range(32)]), 4),
         (DiceTextClassifier, "dice", easy_texts(32, n_classes=3), 0),
         (DiceTextClassifier, "dice", easy_labels(32), 4),
         (DiceTokenTagger, "dice", ([["mary", "saw"] * 80] * 16, [["B-PER", "O"] * 80] * 16), 0),
@@ -191,12 +186,8 @@ def test_auto_in_each_estimator(estimator, loss, rows, expected, quick_bert):
     assert fitted.loss_.memory == expected
     if not isinstance(loss, str):
         assert fitted.get_params()["loss"].memory == loss.memory
-
-
-def test_steps_are_those_of_the_optimiser(quick_bert):
-    X, y = sparse(32, 1)
-    size = {**FAST, "accumulate": 2}
-    assert DiceTokenTagger(quick_bert, loss="dice", **size).fit(X, y).loss_.memory == 2
+    elif estimator is DiceTokenTagger and expected == 4:  # The steps are those of the optimiser.
+        assert clone(fitted).set_params(accumulate=2).fit(*rows).loss_.memory == 2
 
 
 # -- rate and epochs -------------------------------------------------------------------------------
@@ -206,15 +197,9 @@ def test_steps_are_those_of_the_optimiser(quick_bert):
     "n_steps, n_positive, epochs",
     [
         (1, 16, 150),  # Tiny sets: 150 steps.
-        (2, 20, 75),
         (7, 100, 29),  # 200 steps
-        (16, 250, 13),
         (63, 1000, 4),
-        (125, 2000, 3),
-        (16, 100, 13),
         (19, 100, 12),  # 1,200 presentations of texts with positives
-        (63, 100, 12),
-        (10, 53, 23),
         (2000, 10, 30),
     ],
 )
@@ -225,18 +210,7 @@ def test_epochs_count_steps_and_texts_with_positives(n_steps, n_positive, epochs
     assert choose("max_epochs", **facts, is_mean=True).value == epochs
 
 
-@pytest.mark.parametrize(
-    "n, of_set, of_mean",
-    [
-        (50, 38, 38),
-        (125, 25, 30),
-        (250, 13, 30),
-        (500, 13, 22),
-        (700, 13, 18),
-        (1000, 11, 15),
-        (3000, 7, 9),
-    ],
-)
+@pytest.mark.parametrize("n, of_set, of_mean", [(50, 38, 38), (250, 13, 30), (1000, 11, 15)])
 def test_epochs_of_sentences_with_entities_fall_slowly(n, of_set, of_mean):
     n_texts = np.array([n - n // 4, n // 4])
     facts = {"n_steps": -(-n // 16), "n_texts": n_texts, "n_positive": n - n // 4}
@@ -256,11 +230,8 @@ def test_epochs_of_sentences_with_entities_fall_slowly(n, of_set, of_mean):
         ("mpnet", 768, 12, 5e-5),
         # Within what the authors of the models publish.
         ("roberta", 1024, 24, 1.9e-5),
-        ("xlm-roberta", 768, 12, 5e-5),
         ("deberta-v2", 768, 12, 2.2e-5),
-        ("deberta-v2", 1024, 24, 1e-5),
         ("modernbert", 768, 22, 2.7e-5),
-        ("electra", 256, 12, 1.5e-4),
         # At the ends of the range, and without layers that are counted.
         ("bert", 32, 2, 5e-4),
         ("bert", 4096, 48, 1e-5),
@@ -270,13 +241,10 @@ def test_epochs_of_sentences_with_entities_fall_slowly(n, of_set, of_mean):
 def test_rate_goes_by_family_width_and_depth(family, width, depth, lr):
     encoder = ENCODER._replace(family=family, width=width, depth=depth)
     assert choose("lr", encoder).value == pytest.approx(lr)
-
-
-def test_the_head_learns_faster_only_where_the_rate_is_open():
-    encoder = ENCODER._replace(width=768, depth=12)
-    assert choose("head_lr", encoder).value == pytest.approx(2.5e-4)
     assert choose("head_lr", encoder, lr=1e-4).value == 1e-4
-    assert choose("head_lr", encoder, has_trained_head=True).value == 5e-5
+    assert choose("head_lr", encoder, has_trained_head=True).value == pytest.approx(lr)
+    if family == "mpnet":
+        assert choose("head_lr", encoder).value == pytest.approx(2.5e-4)
     adapters = choose("lr", encoder, has_adapters=True).value
     assert adapters == choose("head_lr", encoder, has_adapters=True).value
 
@@ -296,6 +264,11 @@ def test_epochs_are_those_of_the_training_rows(tiny_models, constants):
 
 SOME = {"has_entities": True, "n_entities": 100, "n_texts": np.array([50, 50])}
 NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
+FEW = NAMES | {"share_of_names": 0.5}
+
+
+def of(*numbers):
+    return {"n_texts": np.array(numbers)}
 
 
 @pytest.mark.parametrize(
@@ -308,13 +281,8 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
         ("word_shapes", NAMES | {"encoder": ENCODER._replace(sees_case=True)}, False, "sees case"),
         ("word_shapes", NAMES | {"trains_embeddings": False}, False, "frozen"),
         ("crf", NAMES, False, "names, 90% of them capitalised, and a CRF did not"),
-        (
-            "crf",
-            NAMES | {"share_of_names": 0.5},
-            True,
-            "at most 1,200 entities that are no names, and there are 100",
-        ),
-        ("crf", NAMES | {"share_of_names": 0.5, "n_entities": 1201}, False, "and there are 1,201"),
+        ("crf", FEW, True, "at most 1,200 entities that are no names, and there are 100"),
+        ("crf", FEW | {"n_entities": 1201}, False, "and there are 1,201"),
         ("crf", {}, False, "Tags without a B- or I- prefix"),
         ("threshold", {}, 0.5, "not two classes"),
         ("threshold", {"positive_share": 0.1}, 0.1, "rare, 10.0% of the rows"),
@@ -330,26 +298,11 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
         ("loss", SOME | {"n_texts": None}, "ce", "No other loss"),
         ("negative_ratio", {}, None, "no positives"),
         ("negative_ratio", {"has_entities": True}, None, "No text is without"),
-        (
-            "negative_ratio",
-            {"n_texts": np.array([10, 40])},
-            None,
-            "10 texts with and 40 without an entity",
-        ),
-        (
-            "negative_ratio",
-            {"n_texts": np.array([10, 41])},
-            2,
-            "10 texts with and 41 without an entity",
-        ),
-        ("negative_ratio", {"n_texts": np.array([40, 2])}, None, "not rare"),
-        (
-            "negative_ratio",
-            {"n_texts": np.array([10, 10, 81]), "n_positive": 20},
-            2,
-            "20 texts in all",
-        ),
-        ("negative_ratio", {"n_texts": np.array([10, 11]), "task": "query-tagging"}, 1, "rare"),
+        ("negative_ratio", of(10, 40), None, "10 texts with and 40 without an entity"),
+        ("negative_ratio", of(10, 41), 2, "10 texts with and 41 without an entity"),
+        ("negative_ratio", of(40, 2), None, "not rare"),
+        ("negative_ratio", of(10, 10, 81) | {"n_positive": 20}, 2, "20 texts in all"),
+        ("negative_ratio", of(10, 11) | {"task": "query-tagging"}, 1, "rare"),
     ],
 )
 def test_rules(parameter, facts, value, why):
@@ -370,9 +323,7 @@ def test_rules(parameter, facts, value, why):
         ({"n_steps": 2, "n_positive": 20}, "A tiny set takes at least 150 steps."),
         (
             {"n_steps": 63, "n_positive": 1000, "has_entities": True},
-            "15 epochs: 1,000 sentences x 15 = 15,000 presentations, in 63 x 15 = 945 steps. "
-            "The aim is 30 epochs of 250 sentences, half of that of four times as many and at "
-            "least 200 steps, in 3 to 30 epochs.",
+            "The aim is 30 epochs of 250 sentences, half of that of four times as many and at ",
         ),
         ({"begins_trained": True}, "4 epochs, because the head starts from a logistic regression."),
     ],
@@ -387,12 +338,11 @@ def headings(page):
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("name", CONSTANTS)
-def test_the_evidence_of_a_constant_is_a_heading_or_a_judgement(name):
-    constant = CONSTANTS[name]
-    page, _, heading = constant.evidence.partition("#")
-    assert constant.meaning
-    assert constant.evidence == "judgement" or heading in headings(page)
+def test_the_evidence_of_a_constant_is_a_heading_or_a_judgement():
+    for name, constant in CONSTANTS.items():
+        page, _, heading = constant.evidence.partition("#")
+        assert constant.meaning, name
+        assert constant.evidence == "judgement" or heading in headings(page), name
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -459,18 +409,14 @@ class TestLossOutOfFold:
         scores = cross_val_score(clone(texts).set_params(loss="dice"), X, y, cv=folds)
         assert f"{np.average(scores, weights=sizes):.3f} with dice" in why
 
-    def test_it_needs_a_fold_with_all_that_is_learned(self, tiny_models):
-        texts = DiceTextClassifier(tiny_models("bert"), loss="cv", **FAST)
+    def test_errors(self, tiny_bert):
+        texts = DiceTextClassifier(tiny_bert, loss="cv", **FAST)
         y = np.repeat(["a", "b"], 8)
-        with pytest.raises(
-            ValueError, match=r"none has training rows.* Fold 1 is .*: .*got one class, 'a'"
-        ):
+        message = r"none has training rows.* Fold 1 is .*: .*got one class, 'a'"
+        with pytest.raises(ValueError, match=message):
             texts.fit(easy_texts(16)[0], y, groups=y)
-
-    def test_values_of_a_loss_are_not_for_it(self, tiny_models):
-        tagger = DiceTokenTagger(tiny_models("bert"), loss="cv", gamma=2.0, **FAST)
         with pytest.raises(ValueError, match="gamma"):
-            tagger.fit(*easy_corpus(10))
+            texts.set_params(gamma=2.0).fit(*easy_texts(16))
 
 
 class TestNoDeadFit:
@@ -519,3 +465,25 @@ def test_tools_that_ask_for_the_numbers(tiny_models):
     tagger.set_params(max_epochs="auto")
     table = compare_losses(tagger, X, y, X, y, losses=["ce"], seeds=[0])
     assert "epochs 'auto'" in table.to_markdown()
+
+
+# -- a fit begins again if it learned nothing, and never if it learned something -------------------
+
+OPEN = {"lr": "auto", "batch_size": 8, "random_state": 0, "verbose": 0}
+
+
+@pytest.mark.parametrize(
+    "loss, n_rows, n_epochs, share",
+    [("ce", 64, 6, 0.0), ("dice", 64, 12, 0.2), ("ce", 64, 12, 0.35), ("dice", 256, 6, 0.5)],
+)
+def test_what_has_found_the_classes_is_kept(loss, n_rows, n_epochs, share, quick_bert, constants):
+    """However late the loss falls, and however little below that of the shares."""
+    constants(lr=1e-3, lowest_lr=1e-3, highest_lr=1e-3)
+    X, y = easy_texts(n_rows)
+    rng, other = np.random.default_rng(0), {"person": "place", "place": "person"}
+    noisy = [other[label] if rng.random() < share else label for label in y]
+    classifier = DiceTextClassifier(quick_bert, loss=loss, max_epochs=n_epochs, **OPEN)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*started again")
+        classifier.fit(X, noisy)
+    assert classifier.score(*easy_texts(200, seed=9)) > 0.58, "by chance it is 0.5"

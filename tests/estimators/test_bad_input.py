@@ -28,49 +28,18 @@ TEXTS = DATA["texts"][0]
 
 # -- what is bad -----------------------------------------------------------------------------------
 
-NO_ROWS = {
-    "None": None,
-    "int": 5,
-    "NaN": NAN,
-    "str": "john lives in oslo",
-    "bytes": b"john",
-    "dict": {"a": ["john"]},
-    "set": {"john"},
-    "0-d array": np.array("john"),
-    "class": list,
-    "object": object(),
-    "sparse matrix": sparse.csr_matrix(np.eye(3)),
-    "generator": (row for row in [["john"]]),
-}
+NO_ROWS = [
+    *(None, 5, NAN, "john lives in oslo", b"john", {"a": ["john"]}, {"john"}, np.array("john")),
+    *(list, object(), sparse.csr_matrix(np.eye(3)), (row for row in [["john"]])),
+]
 # Neither a label nor a text nor a list of texts.
 NOTHING = [
-    None,
-    NAN,
-    2.5,
-    1j,
-    10**400,
-    Decimal("NaN"),
-    np.datetime64("NaT"),
-    pd.NA,
-    b"bytes",
-    {"a": "b"},
-    {"a"},
-    object(),
-    str,
-    range(3),
-    (text for text in ["a"]),
-    pd.DataFrame({"a": ["b"]}),
-    sparse.csr_matrix([[1]]),
+    *(None, NAN, 2.5, 1j, 10**400, Decimal("NaN"), np.datetime64("NaT"), pd.NA, b"bytes"),
+    *({"a": "b"}, {"a"}, object(), str, range(3), (text for text in ["a"])),
+    *(pd.DataFrame({"a": ["b"]}), sparse.csr_matrix([[1]])),
 ]
 JUNK = [
-    *NOTHING,
-    True,
-    np.array("0-d"),
-    [[["deep"]]],
-    [None],
-    ["a", NAN],
-    [1, 2],
-    [b"a"],
+    *(*NOTHING, True, np.array("0-d"), [[["deep"]]], [None], ["a", NAN], [1, 2], [b"a"]),
     np.zeros((2, 2)),
 ]
 # Of each estimator, what no row of X and no row of y may be.
@@ -162,6 +131,14 @@ def with_row(rows, i, row):
     return [*rows[:i], row, *rows[i + 1 :]]
 
 
+def in_array(rows):
+    array = np.empty(len(rows), dtype=object)
+    array[:] = [None] * len(rows)
+    for i, row in enumerate(rows):
+        array[i] = row
+    return array
+
+
 def fails(call, row=None):
     """Require a ValueError or TypeError that skdice raised and that says which row is bad."""
     with pytest.raises((ValueError, TypeError)) as caught:
@@ -178,13 +155,6 @@ def fails(call, row=None):
 
 
 # -- what every estimator refuses ------------------------------------------------------------------
-
-
-def in_array(rows):
-    array = np.empty(len(rows), dtype=object)
-    for i, row in enumerate(rows):
-        array[i] = row
-    return array
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -209,15 +179,18 @@ def test_bad_labels(fitted, kind):
             fails(lambda labels=labels: fitted(name).score(X, labels), 1 + i % 11)
 
 
-@pytest.mark.parametrize("kind", NO_ROWS)
 @pytest.mark.parametrize("name", METHODS)
-def test_no_rows(fitted, name, kind):
-    bad, (X, y) = NO_ROWS[kind], DATA[name]
-    raw = ("predict_entities",) if name in ("tagger", "queries") else ()
-    for method in (*METHODS[name], *raw):
-        fails(partial(getattr(fitted(name), method), bad))
-    fails(lambda: make(name).fit(bad, y))
-    fails(lambda: make(name).fit(X, bad))
+def test_no_rows(fitted, name):
+    X, y = DATA[name]
+    raw = ("predict_entities", "predict_iter") if name == "tagger" else ()
+    for bad in NO_ROWS:
+        for method in (*METHODS[name], *raw[:1]):
+            fails(partial(getattr(fitted(name), method), bad))
+        fails(lambda bad=bad: make(name).fit(bad, y))
+        fails(lambda bad=bad: make(name).fit(X, bad))
+    for bad in (None, 5, "john", b"john"):
+        for method in raw:
+            fails(partial(getattr(fitted(name), method), bad))
 
 
 # -- tables, matrices, streams, weights, splitters -------------------------------------------------
@@ -263,48 +236,36 @@ def test_matrices_of_other_shapes(tiny_bert, name, y):
     fails(lambda: make(name, tiny_bert).fit(DATA[name][0], y))
 
 
-@pytest.mark.parametrize("bad", [*NOTHING, [0], [0, 1, 1], [None, 1], [0.5, 1], ["0", 1], [2, 1]])
-def test_bad_rows_of_matrices(bad):
-    fails(lambda: make("texts").fit(TEXTS, with_row([[0, 1]] * 12, 4, bad)), 4)
-
-
-@pytest.mark.parametrize("bad", [None, 5, "john", b"john"], ids=str)
-def test_no_stream(fitted, bad):
-    fails(lambda: fitted("tagger").predict_iter(bad))
+def test_bad_rows_of_matrices():
+    for bad in [*NOTHING, [0], [0, 1, 1], [None, 1], [0.5, 1], ["0", 1], [2, 1]]:
+        fails(lambda bad=bad: make("texts").fit(TEXTS, with_row([[0, 1]] * 12, 4, bad)), 4)
 
 
 @pytest.mark.parametrize("row", [0, 5, 512, 600])
 def test_streams_with_bad_rows(fitted, row):
-    """The rows before are tagged."""
-    stream = (["john"] if i != row else None for i in range(700))
-    tagged = []
-    fails(lambda: tagged.extend(fitted("tagger").predict_iter(stream)), row)
-    assert len(tagged) == row
+    """The rows before are tagged, and so they are if the stream itself breaks."""
 
-
-def test_stream_that_breaks(fitted):
-    def stream():
-        yield from [["john"]] * 600
+    def broken():
+        yield from [["john"]] * row
         raise ZeroDivisionError
 
-    tagged = []
+    stream, tagged = (["john"] if i != row else None for i in range(700)), []
+    fails(lambda: tagged.extend(fitted("tagger").predict_iter(stream)), row)
+    assert len(tagged) == row
     with pytest.raises(ZeroDivisionError):
-        tagged.extend(fitted("tagger").predict_iter(stream()))
-    assert len(tagged) == 600
+        tagged.extend(fitted("tagger").predict_iter(broken()))
+    assert len(tagged) == 2 * row
 
 
-@pytest.mark.parametrize("bad", [NAN, math.inf, 1e39, -1, None, "john", "", {}, [1.0], 1j], ids=str)
-def test_bad_weights(bad):
-    weight = with_row([1.0] * len(SENTENCES), 3, bad)
-    row = 3 if bad is None or isinstance(bad, int | float) else None
-    fails(lambda: make("tagger").fit(SENTENCES, TAGS, sample_weight=weight), row)
-
-
-@pytest.mark.parametrize(
-    "bad", [NAN, -1, 0, "john", {}, [], [1.0], [[1.0] * 12], [0.0] * 12], ids=str
-)
-def test_no_weights(bad):
-    fails(lambda: make("tagger").fit(SENTENCES, TAGS, sample_weight=bad))
+def test_bad_weights():
+    bad_rows = [NAN, math.inf, 1e39, -1, None, "john", "", {}, [1.0], 1j]
+    weights = [NAN, -1, 0, "john", {}, [], [1.0], [[1.0] * 12], [0.0] * 12]
+    for bad in bad_rows:
+        row = 3 if bad is None or isinstance(bad, int | float) else None
+        weight = with_row([1.0] * len(SENTENCES), 3, bad)
+        fails(lambda w=weight: make("tagger").fit(SENTENCES, TAGS, sample_weight=w), row)
+    for weight in weights:
+        fails(lambda w=weight: make("tagger").fit(SENTENCES, TAGS, sample_weight=w))
 
 
 @pytest.mark.parametrize(

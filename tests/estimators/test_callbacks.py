@@ -21,11 +21,17 @@ def make(model, *callbacks, **parameters):
 
 def check_early_stopping(model, tmp_path):
     stop = skc.EarlyStopping("valid_score", lower_is_better=False, patience=2, threshold=0)
-    estimator = make(model, stop, max_epochs=9, lr=1e-9).fit(X, Y)
-    assert len(estimator.history_) == estimator.best_epoch_ == 3
-    assert not estimator.interrupted_
+    own = Collect()
+    estimator = make(model, stop, own, max_epochs=9, lr=1e-9)
+    # A clone collects by itself.
     scores = cross_validate(estimator, X, Y, cv=2, error_score="raise", return_estimator=True)
-    assert all(len(fit.history_) < 9 for fit in scores["estimator"])
+    assert not hasattr(own, "losses_")
+    for fit in scores["estimator"]:
+        assert len(fit.history_) < 9
+        collected = dict(fit.net_.callbacks_)["Collect"]
+        assert collected.losses_ == fit.history_["train_loss"].tolist()
+    assert len(estimator.fit(X, Y).history_) == estimator.best_epoch_ == 3
+    assert not estimator.interrupted_
 
 
 def check_checkpoint(model, tmp_path):
@@ -55,8 +61,15 @@ def check_passthrough(model, tmp_path):
             net.history.record_batch("n_texts", sum(len(part["input_ids"]) for part in batch))
 
     mean = skc.PassthroughScoring("n_texts", on_train=True)
-    net = make(model, Count(), mean, batch_size=6).fit(X, Y).net_
-    assert net.history[:, "n_texts"] == [6, 6]
+    assert make(model, Count(), mean, batch_size=6).fit(X, Y).net_.history[:, "n_texts"] == [6, 6]
+
+
+class Collect(skc.Callback):
+    def initialize(self):
+        self.losses_ = []
+
+    def on_epoch_end(self, net, **kwargs):
+        self.losses_.append(net.history[-1]["train_loss"])
 
 
 def fits(*callbacks):
@@ -125,19 +138,3 @@ def test_is_refused(name, tiny_bert):
 def test_settings_that_cannot_work(callback, parameters, message, tiny_bert):
     with pytest.raises(ValueError, match=message):
         make(tiny_bert, callback, **parameters).fit(X, Y)
-
-
-def test_a_clone_collects_by_itself(tiny_bert):
-    class Collect(skc.Callback):
-        def initialize(self):
-            self.losses_ = []
-
-        def on_epoch_end(self, net, **kwargs):
-            self.losses_.append(net.history[-1]["train_loss"])
-
-    own = Collect()
-    scores = cross_validate(make(tiny_bert, own), X, Y, cv=2, return_estimator=True)
-    assert not hasattr(own, "losses_")
-    for estimator in scores["estimator"]:
-        collected = dict(estimator.net_.callbacks_)["Collect"]
-        assert collected.losses_ == estimator.history_["train_loss"].tolist()

@@ -1,12 +1,12 @@
-"""A fit that was killed goes on where it was, and ends as if nothing had happened."""
+"""A fit that was killed goes on where it was, and one of a saved model where that ended."""
 
-import copy
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -14,12 +14,12 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from skorch.callbacks import Callback, EarlyStopping, PrintLog, ProgressBar
+from skorch.callbacks import GradientNormClipping
 
 from skdice import DiceTokenTagger
-from skdice._digest import digest
 from skdice.nn import DirectoryCheckpoint
 
+from ..corpora import easy_texts
 from ..io.conftest import CASES, make
 from ..io.test_save_safety import in_a_process
 from ..limits import limited_file_size
@@ -95,8 +95,7 @@ def test_with_parameters(name, tiny_bert, tmp_path):
     kept = clone(plain).set_params(checkpoint_dir=tmp_path)
     plain.fit(X, y)
     killed(kept, X, y, epoch=2)
-    again, _ = continued(kept, X, y)
-    assert_same_fit(again, plain)
+    assert_same_fit(continued(kept, X, y)[0], plain)
     if name == "sampled":
         assert plain.history_["n_texts"].tolist() == [8] * EPOCHS
     if name == "patience":  # A fit that ended early has ended.
@@ -104,36 +103,28 @@ def test_with_parameters(name, tiny_bert, tmp_path):
         assert continued(kept, X, y)[1] == 0
 
 
-@pytest.fixture(scope="module")
-def never_stopped(tiny_bert):
-    """A fit that was never stopped, with its rows."""
+def test_wherever_it_stops(tiny_bert, tmp_path):
+    """Callbacks hear of the start of an epoch after skorch has counted it."""
     plain, X, y = make("texts", tiny_bert, **DROPOUT_MATTERS)
-    return plain.fit(X, y), X, y
-
-
-@pytest.mark.parametrize(
-    ("epoch", "event", "left"),
-    [
+    plain.fit(X, y)
+    for epoch, event, left in (
         (1, "on_batch_end", EPOCHS),
         (2, "on_epoch_begin", EPOCHS - 1),
         (EPOCHS, "on_epoch_end", 1),
         (EPOCHS, "on_train_end", 0),
-    ],
-)
-def test_wherever_it_stops(epoch, event, left, never_stopped, tmp_path):
-    plain, X, y = never_stopped
-    kept = clone(plain).set_params(checkpoint_dir=tmp_path)
-    killed(kept, X, y, epoch=epoch, event=event)
-    again, n_epochs = continued(kept, X, y)
-    # Callbacks hear of the start of an epoch after skorch has counted it.
-    assert n_epochs == left
-    assert_same_fit(again, plain)
+    ):
+        kept = clone(plain).set_params(checkpoint_dir=tmp_path / event)
+        killed(kept, X, y, epoch=epoch, event=event)
+        again, n_epochs = continued(kept, X, y)
+        assert n_epochs == left
+        assert_same_fit(again, plain)
 
 
 ANOTHER_FIT = {
     "lr": lambda tagger, X, y: (tagger.set_params(lr=1e-4), X, y),
     "texts": lambda tagger, X, y: (tagger, [*X[:-1], ["oslo"] * len(X[-1])], y),
     "tags": lambda tagger, X, y: (tagger, X, [*y[:-1], ["B-LOC"] * len(X[-1])]),
+    "callbacks": lambda tagger, X, y: (tagger.set_params(callbacks=[GradientNormClipping()]), X, y),
 }
 
 
@@ -141,8 +132,9 @@ ANOTHER_FIT = {
 def test_another_fit_starts_afresh(change, tiny_bert, tmp_path):
     tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, max_epochs=2)
     killed(tagger, X, y, epoch=2)
-    _, n_epochs = continued(*ANOTHER_FIT[change](clone(tagger), X, y))
-    assert n_epochs == 2
+    other, X_other, y_other = ANOTHER_FIT[change](clone(tagger), X, y)
+    assert len(other.fit(X_other, y_other).history_) == 2
+    assert len(list(tmp_path.iterdir())) == 2
     assert continued(tagger, X, y)[1] == 1, "the other fit has a place of its own"
 
 
@@ -169,66 +161,6 @@ def test_other_weights_at_the_same_path_are_another_fit(own_bert, tmp_path):
     assert np.abs(np.concatenate(again.predict_proba(X)) - np.concatenate(before)).max() > 1e-3
 
 
-class Shrink(Callback):
-    """Makes gradients smaller; of two with other attributes each is another fit."""
-
-    def __init__(self, factor, lock=None):
-        self.factor = factor
-        self.lock = lock
-
-    def on_grad_computed(self, net, named_parameters, **kwargs):
-        for _, parameter in named_parameters:
-            if parameter.grad is not None:
-                parameter.grad *= self.factor
-
-
-def stop_early(patience):
-    return EarlyStopping("train_loss", patience=patience, threshold=9.0)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ([], [stop_early(2)]),
-        ([stop_early(2)], [stop_early(3)]),
-        ([Shrink(0.5)], [Shrink(0.25)]),
-        ([("a", Shrink(stop_early))], [("a", Shrink(make))]),
-    ],
-)
-def test_other_callbacks_are_another_fit(one, other, tiny_bert):
-    def digest_with(callbacks):
-        return digest(DiceTokenTagger(tiny_bert, callbacks=callbacks))
-
-    assert digest_with(one) != digest_with(other)
-    assert digest_with(one) == digest_with(copy.deepcopy(one))
-    watched = [*one, PrintLog(sink=threading.Lock()), ProgressBar(), Spy("on_epoch_end")]
-    assert digest_with(watched) == digest_with(one)
-    assert digest_with(None) == digest_with([])
-
-
-def test_a_callback_that_cannot_be_told_from_others(tiny_bert, tmp_path):
-    tagger, X, y = make("tagger", tiny_bert, max_epochs=1)
-    tagger.set_params(callbacks=[Shrink(0.5, lock=threading.Lock())]).fit(X, y)
-    with pytest.raises(ValueError, match=r"callback Shrink .*lock.* only_watches = True"):
-        tagger.set_params(checkpoint_dir=tmp_path).fit(X, y)
-
-
-def odd(**changed):
-    return lambda state: {**state, **changed}
-
-
-ODD_STATES = {
-    "a list": lambda state: [1],
-    "no optimizer": lambda state: {key: state[key] for key in state if key != "optimizer_"},
-    "weights of another network": odd(weights={}),
-    "a history of numbers": odd(history="[1]"),
-    "an epoch to come": lambda state: {
-        **state,
-        "history": state["history"].replace('"epoch": 1', '"epoch": 7'),
-    },
-}
-
-
 def test_damaged_and_odd_states(tiny_bert, tmp_path):
     tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, max_epochs=2)
     killed(tagger, X, y, epoch=2)
@@ -237,11 +169,16 @@ def test_damaged_and_odd_states(tiny_bert, tmp_path):
     checkpoint = DirectoryCheckpoint(tmp_path, directory.name)
     path, state = directory / "state.pt", checkpoint.load()
     content = path.read_bytes()
+    to_come = state["history"].replace('"epoch": 1', '"epoch": 7')
+    odd = [
+        [1],
+        {key: state[key] for key in state if key != "optimizer_"},
+        *(state | part for part in ({"weights": {}}, {"history": "[1]"}, {"history": to_come})),
+    ]
     path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match=r"The checkpoint '.*' is damaged .* Delete it"):
-        clone(tagger).fit(X, y)
-    for change in ODD_STATES.values():
-        checkpoint.save(change(state))
+    for each in (None, *odd):
+        if each is not None:
+            checkpoint.save(each)
         with pytest.raises(ValueError, match=r"The checkpoint '.*' is damaged .* Delete it"):
             clone(tagger).fit(X, y)
     checkpoint.save(state)  # What is only shown does not matter.
@@ -350,3 +287,38 @@ def test_ctrl_c_stops_a_grid_search(tiny_bert):
     classifier.set_params(callbacks=[stop_in(2, error=KeyboardInterrupt)])
     with pytest.raises(KeyboardInterrupt):
         GridSearchCV(classifier, {"lr": [1e-3, 1e-2]}, cv=2, error_score=0).fit(X, y)
+
+
+# -- model may be a saved estimator ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_all_weights_go_on(case, tiny_bert, tmp_path):
+    first, *rows = make(case, tiny_bert, precision="fp32")
+    tagger, *sentences = make("tagger", tmp_path)
+    with warnings.catch_warnings():
+        # Of a base model there is nothing to tell, and another task takes the encoder alone.
+        warnings.filterwarnings("error", ".*was trained for")
+        first.fit(*rows).save_pretrained(tmp_path)
+        still = clone(first).set_params(model=tmp_path, lr=1e-30).fit(*rows)
+        if case == "texts":
+            tagger.fit(*sentences)
+    weights = still.net_.module_.state_dict()
+    for name, weight in first.net_.module_.state_dict().items():
+        assert torch.equal(weights[name], weight), name
+
+
+@pytest.mark.parametrize(
+    "names, start", [(["a", "b"], "that head, class by class"), (["a", "b", "c"], "a new head")]
+)
+def test_other_classes(names, start, tiny_bert, tmp_path):
+    X, y = easy_texts(18)
+    first = make("texts", tiny_bert)[0].fit(X, y)
+    first.save_pretrained(tmp_path)
+    other = clone(first).set_params(model=tmp_path, lr=1e-30)
+    message = rf"for the classes 'person', 'place'; those of this fit are 'a', 'b'.*from {start}"
+    with pytest.warns(UserWarning, match=message):
+        other.fit(X, np.resize(names, 18))
+    head = "transformer.classifier.bias"
+    kept = other.net_.module_.state_dict()[head], first.net_.module_.state_dict()[head]
+    assert torch.equal(*kept) == (start != "a new head")

@@ -1,6 +1,7 @@
 """DiceTextClassifier and DicePairClassifier: what they learn and give back."""
 
 from functools import cache, partial
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,6 @@ from transformers import AutoModel, AutoModelForSequenceClassification
 
 from skdice import DicePairClassifier, DiceTextClassifier
 from skdice.model_selection import tune_decision
-from skdice.tasks import split_rows
 
 from ..corpora import easy_labels, easy_pairs, easy_texts
 from ..spies import internals
@@ -61,23 +61,25 @@ def test_what_has_learned_scores(pairs, three_classes, labels):
 
 
 class TestLabels:
-    def test_columns_have_the_order_of_classes(self, three_classes):
+    def test_columns_have_the_order_of_classes(self, texts, three_classes):
         assert three_classes.classes_.tolist() == ["neither", "person", "place"]
         p = three_classes.predict_proba(["the saw in", "john said", "by oslo"])
         assert p.argmax(1).tolist() == [0, 1, 2]
+        X, _ = easy_texts(10, seed=1)
+        p, decision = texts.predict_proba(X), texts.decision_function(X)
+        assert p.shape == (10, 2)
+        assert decision.shape == (10,)
+        np.testing.assert_allclose(p.sum(1), 1)
+        np.testing.assert_allclose(np.log(p[:, 1] / p[:, 0]), decision)
+        np.testing.assert_array_equal(texts.predict(X), texts.classes_[(decision > 0).astype(int)])
 
-    def test_pos_label_is_the_larger_one(self, pairs):
+    def test_pos_label_is_the_larger_one_or_given(self, tiny_bert, pairs):
         X, y = easy_pairs(40, seed=2)
         assert pairs.score(X, y) == f1_score(y, pairs.predict(X), pos_label=1)
         assert pairs.net_.criterion_.background == 0
-
-    def test_pos_label_given(self, tiny_bert):
-        X, y = easy_pairs(40)
         y = ["same" if label else "other" for label in y]
-        default = make_pairs(tiny_bert, loss="dice", max_epochs=1).fit(X, y)
         other = make_pairs(tiny_bert, loss="dice", max_epochs=1, pos_label="other").fit(X, y)
-        assert default.net_.criterion_.background == 0  # "other"
-        assert other.net_.criterion_.background == 1
+        assert other.net_.criterion_.background == 1  # "same"
         expected = f1_score(y, other.predict(X), pos_label="other")
         assert other.score(X, y) == pytest.approx(expected)
 
@@ -89,13 +91,14 @@ class TestLabels:
         assert classifier.net_.criterion_.background is None
 
     def test_score_takes_sample_weight(self, texts, pairs):
-        X, y = easy_texts(20, seed=3)
         weight = np.arange(20)
-        expected = accuracy_score(y, texts.predict(X), sample_weight=weight)
-        assert texts.score(X, y, sample_weight=weight) == pytest.approx(expected)
-        X, y = easy_pairs(20, seed=3)
-        expected = f1_score(y, pairs.predict(X), sample_weight=weight)
-        assert pairs.score(X, y, sample_weight=weight) == pytest.approx(expected)
+        for one, rows, metric in (
+            (texts, easy_texts, accuracy_score),
+            (pairs, easy_pairs, f1_score),
+        ):
+            X, y = rows(20, seed=3)
+            expected = metric(y, one.predict(X), sample_weight=weight)
+            assert one.score(X, y, sample_weight=weight) == pytest.approx(expected)
 
     def test_presets_know_two_classes(self, tiny_bert):
         pair = make_pairs(tiny_bert, loss="dsc-official", max_epochs=1).fit(*easy_pairs(16))
@@ -130,28 +133,21 @@ class TestSeveralLabels:
         np.testing.assert_array_equal(labels.predict(X), p > 0.5)
         assert labels.score(X, Y) == f1_score(Y, labels.predict(X), average="micro")
 
-    def test_names_of_columns(self, tiny_bert):
-        X, Y = easy_labels(16)
-        Y = pd.DataFrame(Y, columns=["person", "place"])
-        classifier = make_texts(tiny_bert, max_epochs=1, class_weight={"place": 5.0}).fit(X, Y)
-        assert classifier.classes_.tolist() == ["person", "place"]
-        weight = np.array(classifier.net_.criterion_.class_weight)
-        np.testing.assert_array_equal(weight, [[1, 1], [1, 5]])
-
     def test_columns_of_y_are_those_of_the_fit(self, tiny_bert):
         X, Y = easy_labels(16)
         Y = pd.DataFrame(Y, columns=["person", "place"])
-        named = make_texts(tiny_bert, max_epochs=1).fit(X, Y)
+        named = make_texts(tiny_bert, max_epochs=1, class_weight={"place": 5.0}).fit(X, Y)
+        assert named.classes_.tolist() == ["person", "place"]
+        np.testing.assert_array_equal(named.net_.criterion_.class_weight, [[1, 1], [1, 5]])
         expected = named.score(X, Y)
         assert named.score(X, Y.to_numpy()) == expected
         swapped = r"\['person', 'place'\], in that order; got 2 columns, \['place', 'person'\]"
-        single = "a 0/1 matrix of 2 columns, as in the fit; got a label per row"
         for y, message in [
             (Y[["place", "person"]], swapped),
             (Y.rename(columns={"place": "town"}), "got .*'town'"),
             (Y.assign(time=0), r"2 columns of the fit, \['person', 'place'\], .* got 3"),
             (np.zeros((16, 3)), "got 3 columns"),
-            ([0, 1] * 8, single),
+            ([0, 1] * 8, "a 0/1 matrix of 2 columns, as in the fit; got a label per row"),
         ]:
             for use in (named.score, partial(tune_decision, named)):
                 with pytest.raises(ValueError, match=message):
@@ -168,17 +164,6 @@ class TestSeveralLabels:
         expected = 12 / n if kind == "balanced" else np.log10((24 - n) / n + 3)
         np.testing.assert_allclose(weight[:2], expected, rtol=1e-6)
         assert weight[2].tolist() == [1, 1]
-
-
-class TestPrediction:
-    def test_two_classes(self, texts):
-        X, _ = easy_texts(10, seed=1)
-        p, decision = texts.predict_proba(X), texts.decision_function(X)
-        assert p.shape == (10, 2)
-        assert decision.shape == (10,)
-        np.testing.assert_allclose(p.sum(1), 1)
-        np.testing.assert_allclose(np.log(p[:, 1] / p[:, 0]), decision)
-        np.testing.assert_array_equal(texts.predict(X), texts.classes_[(decision > 0).astype(int)])
 
 
 class TestTables:
@@ -206,18 +191,6 @@ class TestTables:
         assert not hasattr(classifier, "n_features_in_")
 
 
-class TestValidation:
-    def test_every_class_is_in_both_parts(self):
-        y = np.array(["rare"] * 4 + ["often"] * 76)
-        train, valid = split_rows(
-            80, 0.25, np.random.default_rng(0), np.unique(y, return_inverse=True)[1]
-        )
-        assert sorted([*train, *valid]) == list(range(80))
-        assert (y[train] == "rare").sum() == 3
-        assert len(valid) == 20
-        assert (y[valid] == "rare").sum() == 1
-
-
 STILL = {"lr": 1e-12, "head_lr": 1e-12, "max_epochs": 1}
 
 
@@ -231,57 +204,42 @@ def same_or_other(n, positive_share=0.5):
     return [(" ".join(a), " ".join(b)) for a, b in rows], is_same.astype(int)
 
 
-class TestComparisonOfPairs:
-    @pytest.mark.parametrize("n_classes", [2, 3])
-    def test_the_head_begins_as_a_regression(self, tiny_bert, n_classes):
-        X, y = same_or_other(60)
-        if n_classes == 3:
+def head_of(classifier):
+    module = classifier.net_.module_
+    return (module.comparison if isinstance(classifier, DicePairClassifier) else module.head).weight
+
+
+class TestHeadsThatBeginAsRegressions:
+    ROWS: ClassVar = {make_pairs: same_or_other, make_texts: easy_texts}
+
+    @pytest.mark.parametrize("make, n_classes", [(f, n) for f in ROWS for n in (2, 3)])
+    def test_they_tell_before_any_training(self, tiny_bert, make, n_classes):
+        X, y = same_or_other(60) if make is make_pairs else easy_texts(120, n_classes=n_classes)
+        if make is make_pairs and n_classes == 3:
             X, y = X + [(a, f"{a} {b}") for a, b in X[-30:]], np.append(y, [2] * 30)
-        pairs = make_pairs(tiny_bert, **STILL).fit(X, y)
-        assert pairs.score(X, y) > 0.95
+        fitted = make(tiny_bert, **STILL).fit(X, y)
+        assert fitted.score(X, y) > (0.95 if make is make_pairs else 1.3 / n_classes)
 
-    def test_a_weight_is_repetition_for_it(self, tiny_bert):
-        X, y = same_or_other(60)
-        weight = np.arange(60) % 3
-        weighted = make_pairs(tiny_bert, **STILL).fit(X, y, sample_weight=weight)
-        repeated = make_pairs(tiny_bert, **STILL).fit(
-            [X[i] for i in np.repeat(range(60), weight)], np.repeat(y, weight)
-        )
-        heads = [one.net_.module_.comparison.weight.detach() for one in (weighted, repeated)]
+    @pytest.mark.parametrize("make", ROWS)
+    def test_a_weight_is_repetition(self, tiny_bert, make):
+        X, y = self.ROWS[make](60 if make is make_pairs else 160)
+        weight = np.arange(len(y)) % 3
+        rows = np.repeat(range(len(y)), weight)
+        weighted = make(tiny_bert, **STILL).fit(X, y, sample_weight=weight)
+        repeated = make(tiny_bert, **STILL).fit([X[i] for i in rows], [y[i] for i in rows])
+        heads = [head_of(one).detach() for one in (weighted, repeated)]
         np.testing.assert_allclose(*heads, atol=1e-3)
 
-    def test_it_takes_few_epochs_if_the_states_say_something(self, tiny_bert, constants):
+    @pytest.mark.parametrize("make", ROWS)
+    def test_few_epochs_are_enough_if_the_states_say_something(self, tiny_bert, make, constants):
         constants(fewest_epochs=5, most_epochs=5, fewest_steps=1)
-        X, y = same_or_other(60)
-        assert make_pairs(tiny_bert, max_epochs="auto").fit(X, y).max_epochs_ == 4
-        y = np.random.default_rng(0).permutation(y)
-        assert make_pairs(tiny_bert, max_epochs="auto").fit(X, y).max_epochs_ > 4
-
-
-class TestHeadOfTexts:
-    @pytest.mark.parametrize("n_classes", [2, 3])
-    def test_it_begins_as_a_regression(self, tiny_bert, n_classes):
-        X, y = easy_texts(120, n_classes=n_classes)
-        texts = make_texts(tiny_bert, **STILL).fit(X, y)
-        assert texts.choices_.set_index("parameter").loc["head", "value"] == "regression"
-        assert texts.score(X, y) > 1.3 / n_classes
-
-    def test_a_weight_is_repetition_for_it(self, tiny_bert):
-        X, y = easy_texts(160)
-        weight = np.arange(160) % 3
-        weighted = make_texts(tiny_bert, **STILL).fit(X, y, sample_weight=weight)
-        repeated = make_texts(tiny_bert, **STILL).fit(np.repeat(X, weight), np.repeat(y, weight))
-        heads = [one.net_.module_.head.weight.detach() for one in (weighted, repeated)]
-        np.testing.assert_allclose(*heads, atol=1e-3)
-
-    def test_it_takes_few_epochs_if_the_states_say_something(self, tiny_bert, constants):
-        constants(fewest_epochs=5, most_epochs=5, fewest_steps=1)
-        X, y = easy_texts(60)
-        assert make_texts(tiny_bert, max_epochs="auto").fit(X, y).max_epochs_ == 4
-        y = np.random.default_rng(0).permutation(y)
-        texts = make_texts(tiny_bert, max_epochs="auto").fit(X, y)
-        assert texts.max_epochs_ > 4
-        assert texts.choices_.set_index("parameter").loc["head", "value"] == "random"
+        X, y = self.ROWS[make](60)
+        for labels, n in ((y, 4), (np.random.default_rng(0).permutation(y), 5)):
+            fitted = make(tiny_bert, max_epochs="auto").fit(X, labels)
+            assert fitted.max_epochs_ == n
+            if make is make_texts:
+                head = fitted.choices_.set_index("parameter").loc["head", "value"]
+                assert head == ("regression" if n == 4 else "random")
 
     def test_a_class_may_have_one_text(self, tiny_bert):
         X, y = easy_texts(60)
@@ -414,10 +372,6 @@ class TestThreshold:
     X, y = same_or_other(40, positive_share=0.1)
     texts = tuple(f"{first} {second}" for first, second in X)
 
-    def fitted(self, model, y=None, **params):
-        y = self.y if y is None else y
-        return make_pairs(model, **{**STILL, **params}).fit(self.X, y)
-
     def test_of_texts_it_is_the_share_of_a_rare_class(self, tiny_bert):
         one = make_texts(tiny_bert, **STILL).fit(self.texts, self.y)
         assert one.threshold_ == pytest.approx(0.1)
@@ -427,7 +381,8 @@ class TestThreshold:
         assert weighted.threshold_ == pytest.approx(2 * 0.1 / 1.1)
 
     def test_of_pairs_it_is_the_share_too(self, tiny_bert):
-        assert self.fitted(tiny_bert).threshold_ == pytest.approx(0.1)
+        pairs = make_pairs(tiny_bert, **STILL).fit(self.X, self.y)
+        assert pairs.threshold_ == pytest.approx(0.1)
 
     def test_the_positive_class_may_be_the_first(self, tiny_bert):
         one = make_texts(tiny_bert, **STILL, pos_label=0).fit(self.texts, 1 - self.y)
@@ -436,8 +391,8 @@ class TestThreshold:
         np.testing.assert_array_equal(one.predict(self.texts) == 0, probability > 0.1)
         noisy = 1 - self.y
         noisy[0] = 1  # Three of the pairs that are the same.
-        pairs = self.fitted(tiny_bert, noisy, pos_label=0)
-        mirrored = self.fitted(tiny_bert, 1 - noisy)
+        pairs = make_pairs(tiny_bert, **STILL, pos_label=0).fit(self.X, noisy)
+        mirrored = make_pairs(tiny_bert, **STILL).fit(self.X, 1 - noisy)
         assert pairs.threshold_ == pytest.approx(mirrored.threshold_)
 
     @pytest.mark.parametrize(
@@ -451,10 +406,13 @@ class TestThreshold:
         ],
     )
     def test_otherwise_it_is_a_half_or_what_is_given(self, tiny_bert, params, threshold):
-        assert self.fitted(tiny_bert, **params).threshold_ == pytest.approx(threshold)
+        pairs = make_pairs(tiny_bert, **STILL, **params).fit(self.X, self.y)
+        assert pairs.threshold_ == pytest.approx(threshold)
 
-    def test_of_classes_that_are_not_rare_it_is_a_half(self, tiny_bert):
+    def test_of_texts_it_is_a_half_or_what_is_given(self, tiny_bert):
         assert make_texts(tiny_bert, **STILL).fit(*easy_texts(16)).threshold_ == 0.5
+        labels = make_texts(tiny_bert, **STILL, threshold=0.3).fit(*easy_labels(16))
+        np.testing.assert_allclose(labels.threshold_, 0.3)
 
     @pytest.mark.parametrize(
         "kind, threshold, message",
@@ -475,10 +433,6 @@ class TestThreshold:
         with pytest.raises(ValueError, match=message):
             one.threshold_ = threshold
         np.testing.assert_array_equal(one.threshold_, before)
-
-    def test_of_labels_each_has_it(self, tiny_bert):
-        labels = make_texts(tiny_bert, **STILL, threshold=0.3).fit(*easy_labels(16))
-        np.testing.assert_allclose(labels.threshold_, 0.3)
 
     @pytest.mark.parametrize("kind", ["pairs", "classes", "labels"])
     def test_it_is_tuned_out_of_fold(self, quick_bert, kind):

@@ -171,37 +171,31 @@ def test_what_is_made_of_them_is_the_same(use, task, tiny_bert):
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-class TestErrors:
-    @pytest.mark.parametrize(
-        "cls, names, message",
-        [
-            (
-                DiceTextClassifier,
-                "ab",
-                r"must have one column of texts; got 2 columns: \['a', 'b'\]",
-            ),
-            (DicePairClassifier, "a", r"must have two columns of texts, the pairs; got 1 columns"),
-            (DiceSpanExtractor, "ab", r"'question' and 'context'; 'question' is not among \['a', "),
-            (DiceTokenTagger, "ab", r"lists of words; got a \w+. Pass one of its columns"),
-        ],
-    )
-    def test_they_say_what_is_needed(self, container, cls, names, message):
-        table = CONTAINERS[container][1]({name: ["x", "y"] for name in names})
-        with pytest.raises((TypeError, ValueError), match=message):
-            cls().fit(table, ["x", "y"])
+@pytest.mark.parametrize(
+    "cls, names, message",
+    [
+        (DiceTextClassifier, "ab", r"must have one column of texts; got 2 columns: \['a', 'b'\]"),
+        (DicePairClassifier, "a", r"must have two columns of texts, the pairs; got 1 columns"),
+        (DiceSpanExtractor, "ab", r"'question' and 'context'; 'question' is not among \['a', "),
+        (DiceTokenTagger, "ab", r"lists of words; got a \w+. Pass one of its columns"),
+    ],
+)
+def test_errors_say_what_is_needed(container, cls, names, message):
+    table = CONTAINERS[container][1]({name: ["x", "y"] for name in names})
+    with pytest.raises((TypeError, ValueError), match=message):
+        cls().fit(table, ["x", "y"])
 
-    @pytest.mark.parametrize(
-        "cls, X, y",
-        [
-            (DiceTextClassifier, ["a", None, "b"], ["x", "y", "x"]),
-            (DiceTextClassifier, ["a", "b", "c"], ["x", None, "x"]),
-            (DiceTokenTagger, [["a"], None, ["b"]], [["O"], ["O"], ["O"]]),
-            (DiceTokenTagger, [["a"], ["b", None], ["b"]], [["O"], ["O", "O"], ["O"]]),
-            (DiceTokenTagger, [["a"], ["b", "c"], ["b"]], [["O"], ["O", None], ["O"]]),
-        ],
-    )
-    def test_they_name_the_row_of_what_is_missing(self, container, cls, X, y):
-        column = CONTAINERS[container][0]
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_errors_name_the_row_of_what_is_missing(container):
+    column = CONTAINERS[container][0]
+    for cls, X, y in [
+        (DiceTextClassifier, ["a", None, "b"], ["x", "y", "x"]),
+        (DiceTextClassifier, ["a", "b", "c"], ["x", None, "x"]),
+        (DiceTokenTagger, [["a"], None, ["b"]], [["O"], ["O"], ["O"]]),
+        (DiceTokenTagger, [["a"], ["b", None], ["b"]], [["O"], ["O", "O"], ["O"]]),
+        (DiceTokenTagger, [["a"], ["b", "c"], ["b"]], [["O"], ["O", None], ["O"]]),
+    ]:
         with pytest.raises(ValueError, match=r"row 1\b"):
             cls().fit(column(X), column(y))
 
@@ -217,7 +211,7 @@ class TestErrors:
         (pd.Series([2, 0, 2], dtype="Int64"), [2, 0, 2]),
     ],
 )
-def test_labels(made, expected, tiny_bert):
-    fitted = DiceTextClassifier(tiny_bert, **FAST).fit(["a", "b", "c"], made)
-    assert fitted.classes_.tolist() == sorted(set(expected))
-    assert fitted.score(["a", "b", "c"], made) == fitted.score(["a", "b", "c"], expected)
+def test_labels(made, expected):
+    read = internals(DiceTextClassifier()).task.read_training
+    found, wanted = (read(["a", "b", "c"], y)[1].values for y in (made, expected))
+    assert found.tolist() == wanted.tolist()

@@ -1,7 +1,7 @@
 """What no fit can be made of: an error that names the parameter or the row, before any training.
 
 Rows that no estimator can use are in test_bad_input, and the words that users are promised in
-test_bad_input_table.
+test_bad_input_table. Settings that are known to collapse are told.
 """
 
 import warnings
@@ -26,6 +26,8 @@ from skdice.losses import (
 )
 
 from ..corpora import easy_corpus, easy_pairs, easy_texts
+from ..io.conftest import CASES
+from ..io.conftest import make as make_case
 from ..spies import internals
 
 FAST = {"max_epochs": 1, "lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
@@ -50,9 +52,9 @@ def make(cls, model, **parameters):
     return cls(model, **{**defaults, **parameters})
 
 
-def refuses(parts, call, error=ValueError):
-    """Require an error with all the parts in its message."""
-    with pytest.raises(error) as caught:
+def refuses(parts, call):
+    """Require a ValueError with all the parts in its message."""
+    with pytest.raises(ValueError) as caught:
         call()
     assert all(part in str(caught.value) for part in parts), caught.value
 
@@ -167,13 +169,6 @@ def test_parameters_of_an_estimator(tiny_bert, cls, parameters, parts):
     refuses(name + parts, lambda: made.fit(*ROWS[cls]))
 
 
-def test_loss_parameter_on_a_name(tiny_bert):
-    refuses(
-        ["loss__gamma", "loss=DiceLoss()"],
-        lambda: DiceTokenTagger(tiny_bert, loss="dsc").set_params(loss__gamma=1.0),
-    )
-
-
 # -- rows ------------------------------------------------------------------------------------------
 
 
@@ -204,15 +199,18 @@ def test_rows(tiny_bert, cls, X, y, parts):
 
 
 @pytest.mark.parametrize(
-    "params, y, parts",
+    "params, y, part",
     [
-        ({"pos_label": 1}, [0, 1, 2], ["'pos_label'", "more than two classes"]),
-        ({"pos_label": 1}, [[0, 1], [1, 0], [1, 1]], ["'pos_label'", "multi-label"]),
-        ({"threshold": 0.3}, [0, 1, 2], ["'threshold'", "more than two classes"]),
+        ({"pos_label": 1}, [0, 1, 2], "more than two classes"),
+        ({"pos_label": 1}, [[0, 1], [1, 0], [1, 1]], "multi-label"),
+        ({"threshold": 0.3}, [0, 1, 2], "more than two classes"),
     ],
 )
-def test_pos_label_of_other_labels(tiny_bert, params, y, parts):
-    refuses(parts, lambda: DiceTextClassifier(tiny_bert, **params).fit(["a", "b", "c"], y))
+def test_parameters_of_two_classes(tiny_bert, params, y, part):
+    classifier = DiceTextClassifier(tiny_bert, **params)
+    refuses([f"'{next(iter(params))}'", part], lambda: classifier.fit(["a", "b", "c"], y))
+    tagger = DiceTokenTagger(loss="dsc")
+    refuses(["loss__gamma", "loss=DiceLoss()"], lambda: tagger.set_params(loss__gamma=1.0))
 
 
 def test_a_class_without_weight_is_absent(tiny_bert):
@@ -250,13 +248,18 @@ class TestTruncation:
     def test_warning_counts_the_rows(self, tiny_bert, recwarn):
         classifier = make(DicePairClassifier, tiny_bert).fit(*easy_pairs(8))
         assert not [w for w in recwarn if w.category is TruncationWarning]
-        with pytest.warns(TruncationWarning, match="2 of 3 pairs .*max_length=64.*rows 1, 2"):
-            classifier.fit(self.LONG, [0, 1, 0])
-        with pytest.warns(TruncationWarning, match="1 of 1 pairs"):
-            classifier.predict(self.LONG[1:2])
         texts, y = easy_texts(8)
-        with pytest.warns(TruncationWarning, match="1 of 9 texts .*max_length=8.*row 8"):
-            make(DiceTextClassifier, tiny_bert, max_length=8).fit([*texts, "a " * 9], [*y, "place"])
+        short = make(DiceTextClassifier, tiny_bert, max_length=8)
+        for message, call in (
+            (
+                "2 of 3 pairs .*max_length=64.*rows 1, 2",
+                lambda: classifier.fit(self.LONG, [0, 1, 0]),
+            ),
+            ("1 of 1 pairs", lambda: classifier.predict(self.LONG[1:2])),
+            ("1 of 9 texts .*=8.*row 8", lambda: short.fit([*texts, "a " * 9], [*y, "place"])),
+        ):
+            with pytest.warns(TruncationWarning, match=message):
+                call()
 
     def test_error(self, tiny_bert):
         classifier = make(DicePairClassifier, tiny_bert, truncation="error")
@@ -295,3 +298,44 @@ def test_a_refit_that_fails_before_training_leaves_the_last_fit(tiny_bert, cls, 
     with pytest.raises(ValueError):
         fitted.fit(*ROWS[cls])
     assert fitted.predict(ROWS[cls][0]).tolist() == expected
+
+
+# -- the number that is ignored --------------------------------------------------------------------
+
+# An answer longer than what windows share: those with a part of it are ignored.
+ANSWER = "in the new city near the old market"
+CUT = [("city ?", f"{'the small company ' * n}{ANSWER} today") for n in range(4)], [ANSWER] * 4
+WINDOWS = {"tagger": {"max_length": 6}, "answers that are cut": {"max_length": 12}}
+pytestmark = pytest.mark.filterwarnings("ignore:.*lie in no window as a whole")
+each_case = pytest.mark.parametrize("case", [*CASES, "answers that are cut"])
+
+
+def fit(model, case, loss):
+    parameters = {"loss": loss, "batch_size": 4, "precision": "fp32"}
+    if case in WINDOWS:
+        parameters |= {**WINDOWS[case], "stride": 1}
+    estimator, *rows = make_case(case if case in CASES else "questions", model, **parameters)
+    return estimator.fit(*(rows if case in CASES else CUT))
+
+
+@each_case
+def test_any_negative_number_gives_the_same_fit(tiny_bert, case):
+    given = DiceLoss(ignore_index=-1)
+    losses = [
+        fit(tiny_bert, case, loss).history_.train_loss.tolist() for loss in (DiceLoss(), given)
+    ]
+    assert given.ignore_index == -1, "the loss of the user is left alone"
+    assert losses[0] == losses[1]
+    for number in (0, 255):  # Of a class, before anything is loaded.
+        with pytest.raises(ValueError, match=f"ignore_index={number}"):
+            fit("no such model", case, DiceLoss(ignore_index=number))
+
+
+@pytest.mark.parametrize("cls", [DiceTokenTagger, DiceQueryTagger, DiceSpanExtractor])
+def test_a_preset_that_is_known_to_collapse(cls, tiny_bert):
+    with pytest.warns(UserWarning, match="known to collapse") as record:
+        make(cls, tiny_bert, loss="dsc-paper").fit(*ROWS[cls])
+    assert len([w for w in record if "known to collapse" in str(w.message)]) == 1
+
+
+# -- settings that are known to collapse -----------------------------------------------------------

@@ -157,13 +157,6 @@ def test_scores_do_not_depend_on_the_batch(models, name, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_families_that_read_padding_are_refused(tmp_path, tokenizer):
-    config = tr.ConvBertConfig(**BERT, embedding_size=16)
-    model = save_model(config, tmp_path, tokenizer)
-    with pytest.raises(ValueError, match=r"'model' .* convbert, .* of the family 'convbert'"):
-        DiceTokenTagger(model, **FAST).fit(X, Y)
-
-
 @every_family
 def test_token_types(models, name):
     """They are read, or not passed: a text of type 0 is one without types."""
@@ -228,14 +221,17 @@ def own(request):
 
 
 @pytest.fixture(scope="module")
-def family(own):
-    return FAMILIES[own]
-
-
-@pytest.fixture(scope="module")
 def tagger(own, tiny_models):
     how = {**FAST, "lr": 1e-2, "max_epochs": 5}
     return DiceTokenTagger(tiny_models(own), **how).fit(*easy_corpus(96))
+
+
+def test_other_families(tmp_path, tokenizer):
+    """Those that read padding are refused, and every tiny model is among those above."""
+    model = save_model(tr.ConvBertConfig(**BERT, embedding_size=16), tmp_path, tokenizer)
+    with pytest.raises(ValueError, match=r"'model' .* convbert, .* of the family 'convbert'"):
+        DiceTokenTagger(model, **FAST).fit(X, Y)
+    assert set(OWN) == set(BUILDERS)
 
 
 class TestOwnTokenizers:
@@ -243,42 +239,43 @@ class TestOwnTokenizers:
 
     X = (["john", "saw", "oslo"], ["mary"], ["the", "small", "company", "near", "rome"])
 
-    def test_learns(self, tagger):
+    def test_learns_and_gives_one_tag_per_word(self, own, tagger):
         assert tagger.score(*easy_corpus(40, seed=1)) > 0.9
-
-    def test_one_tag_per_word(self, family, tagger):
-        assert tagger.max_length_ == (family.limit or 512)
+        assert tagger.max_length_ == (FAMILIES[own].limit or 512)
         longest = tagger.max_length_ - tagger.tokenizer_.frame.n_special
         strange = ["", "\u200b", "\x00", "\ud800", "<sep>", "[SEP]", "</s>", "😀", "x" * 500]
         X = [[], strange, ["the"] * longest, ["the"] * 600, ["john"], [""]]
         assert [len(tags) for tags in tagger.predict(X)] == [len(words) for words in X]
         assert all(np.isfinite(p).all() for p in tagger.predict_proba(X))
 
-    def test_tagger(self, family, tagger):
-        tokenizer, transformer = tagger.tokenizer_.tokenizer, tagger.net_.module_.transformer.eval()
+    def test_tagger(self, own, tagger):
+        ours = tagger.tokenizer_
+        tokenizer, transformer = ours.tokenizer, tagger.net_.module_.transformer.eval()
         inputs = tokenizer(
             [" " + " ".join(words) for words in self.X],
             padding=True,
-            return_token_type_ids=family.takes_types,
+            return_token_type_ids=FAMILIES[own].takes_types,
             return_tensors="pt",
         )
         with torch.inference_mode():
             logits = transformer(**inputs).logits
-        batch = batcher_of(tagger, self.X).collate(np.arange(len(self.X)))
-        assert torch.equal(batch["input_ids"], inputs["input_ids"])
-        assert torch.equal(batch["attention_mask"], inputs["attention_mask"])
+        batcher = Batcher(encoded_rows(tagger, self.X), 8, ours.pad_id, ours.pads_left)
+        batch = batcher.collate(np.arange(len(self.X)))
+        for name in ("input_ids", "attention_mask"):
+            assert torch.equal(batch[name], inputs[name])
         for i, (words, p) in enumerate(zip(self.X, tagger.predict_proba(self.X))):
-            pieces = [inputs.char_to_token(i, start) for start in starts_of(words)]
+            starts = [1 + sum(len(word) + 1 for word in words[:j]) for j in range(len(words))]
+            pieces = [inputs.char_to_token(i, start) for start in starts]
             np.testing.assert_allclose(p, logits[i, pieces].softmax(-1).numpy(), atol=1e-5)
 
-    def test_extractor(self, own, family, tiny_models):
+    def test_extractor(self, own, tiny_models):
         """All spans of a context, from the logits of all positions and the offsets of pieces."""
         how = {**FAST, "loss": "ce", "max_length": 40, "n_best": 1000}
         extractor = DiceSpanExtractor(tiny_models(own), **how).fit(*easy_questions(16))
         X, _ = easy_questions(4, seed=1)
         no_answer_score = extractor.no_answer_score(X)
         for i, (found, (question, context)) in enumerate(zip(extractor.predict_spans(X), X)):
-            logits, null, offsets = span_logits(extractor, family, question, context)
+            logits, null, offsets = span_logits(extractor, FAMILIES[own], question, context)
             total = sum(map(np.exp, logits.values())) + np.exp(null)
             assert no_answer_score[i] == pytest.approx(null - max(logits.values()), abs=1e-4)
             expected = sorted((np.exp(value) / total for value in logits.values()), reverse=True)
@@ -286,17 +283,6 @@ class TestOwnTokenizers:
             a, b = max(logits, key=logits.get)
             best = context[offsets[a][0] : offsets[b][1]].strip()
             assert found[0].text == best == extractor.predict(X)[i]
-
-
-def batcher_of(estimator, X):
-    """Return the batches that an estimator reads rows in."""
-    tokenizer = estimator.tokenizer_
-    return Batcher(encoded_rows(estimator, X), 8, tokenizer.pad_id, tokenizer.pads_left)
-
-
-def starts_of(words):
-    """Return where the words begin in a text that begins with a space."""
-    return [1 + sum(len(word) + 1 for word in words[:j]) for j in range(len(words))]
 
 
 def span_logits(extractor, family, question, context):
@@ -323,7 +309,3 @@ def span_logits(extractor, family, question, context):
     logits = {(a, b): float(start[a] + end[b]) for a in pieces for b in pieces if a <= b}
     is_null = inputs["input_ids"][0] == tokenizer.cls_token_id
     return logits, float((start + end)[is_null]), offsets
-
-
-def test_every_tiny_model_is_tested():
-    assert set(OWN) == set(BUILDERS)

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from skdice import DiceTextClassifier, DiceTokenTagger
 from skdice.estimators import load_pretrained
 
-from ..io.conftest import CASES, make
+from ..io.conftest import CASES, fit_once, make
 from ..spies import internals
 
 SET = [
@@ -21,42 +21,28 @@ SET = [
     ("texts", "threshold_", [0.2, 0.3, 0.5]),
     ("pairs", "threshold_", 0.25),
 ]
-NAN = float("nan")
 
 
 @pytest.fixture(scope="module")
-def fitted(tiny_bert):
+def fitted(tiny_models):
     """Return an estimator by its case, fitted once."""
-    estimators = {}
-
-    def get(case):
-        if case not in estimators:
-            estimator, X, y = make(case, tiny_bert)
-            estimators[case] = estimator.fit(X, y)
-        return estimators[case]
-
-    return get
+    fit = fit_once(tiny_models)
+    return lambda case: fit(case)[0]
 
 
 @pytest.mark.parametrize("case, name, value", SET)
 def test_a_decision_that_is_set_is_the_decision(fitted, case, name, value):
     estimator = fitted(case)
     before = getattr(estimator, name)
+    for bad in (float("nan"), "high", None):
+        with pytest.raises(ValueError, match=name):
+            setattr(estimator, name, bad)
+        np.testing.assert_array_equal(getattr(estimator, name), before)
     setattr(estimator, name, value)
     np.testing.assert_allclose(getattr(estimator, name), value)
-    np.testing.assert_allclose(internals(estimator).task.decision[name], value)
-    np.testing.assert_allclose(internals(estimator).fitted.task.decision[name], value)
+    for task in (internals(estimator).task, internals(estimator).fitted.task):
+        np.testing.assert_allclose(task.decision[name], value)
     setattr(estimator, name, before)
-
-
-@pytest.mark.parametrize("case, name", [row[:2] for row in SET])
-@pytest.mark.parametrize("bad", [NAN, "high", None])
-def test_what_is_no_decision_is_refused(fitted, case, name, bad):
-    estimator = fitted(case)
-    before = getattr(estimator, name)
-    with pytest.raises(ValueError, match=name):
-        setattr(estimator, name, bad)
-    np.testing.assert_array_equal(getattr(estimator, name), before)
 
 
 @pytest.mark.parametrize(
@@ -171,11 +157,7 @@ def test_what_was_learned_cannot_be_set(fitted, case):
         assert not hasattr(clone(estimator), name)
         with pytest.raises(NotFittedError, match="not fitted yet"):
             getattr(clone(estimator), name)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_device_and_precision_are_chosen_with_a_reason(fitted, case):
-    choices = fitted(case).choices_.set_index("parameter")
-    assert choices.loc["device", "value"] == "cpu"
-    assert choices.loc["precision", "value"] == "fp32"
-    assert choices.loc[["device", "precision"], "why"].str.endswith(".").all()
+    # Device and precision are chosen with a reason.
+    choices = estimator.choices_.set_index("parameter").loc[["device", "precision"]]
+    assert choices["value"].tolist() == ["cpu", "fp32"]
+    assert choices["why"].str.endswith(".").all()

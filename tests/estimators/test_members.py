@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from skdice.losses import match_scores
 
-from ..io.conftest import CASES, make, scores
+from ..io.conftest import CASES, fit_once, make, scores
 from ..spies import Spy, encoded_rows, internals, stop
 
 N_MEMBERS = 3
@@ -24,15 +24,7 @@ def logits(estimator, X):
 @pytest.fixture(scope="module")
 def joined(shallow_models):
     """Return a fitted estimator of three members with its rows, by case; fitted once."""
-    done = {}
-
-    def fit(case):
-        if case not in done:
-            estimator, X, y = make(case, shallow_models("bert"), n_members=N_MEMBERS)
-            done[case] = estimator.fit(X, y), X, y
-        return done[case]
-
-    return fit
+    return fit_once(shallow_models, n_members=N_MEMBERS)
 
 
 def singles(estimator):
@@ -61,10 +53,9 @@ def test_logits_are_the_mean(joined, case):
 def test_scores_of_query_matches_are_the_mean(joined):
     """The vectors of the members are no mean: only their products have a meaning."""
     estimator, X, _ = joined("queries")
-    dataset = encoded_rows(estimator, X)
 
     def of_matches(one):
-        found = torch.from_numpy(internals(one).logits(dataset))
+        found = torch.from_numpy(logits(one, X))
         start, end = found[None, :, 2:].chunk(2, dim=2)
         return torch.cat([match_scores(start, end).flatten(), found[:, :2].flatten()])
 

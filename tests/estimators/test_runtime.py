@@ -80,7 +80,7 @@ def test_same_as_torch(estimator, monkeypatch, case, family):
     def refuse(*args, **kwargs):
         raise AssertionError("torch has computed")
 
-    monkeypatch.setattr(type(onnx_one.net_), "send", refuse)
+    monkeypatch.setattr("skdice.nn._net.to_device", refuse)
     found = getattr(onnx_one, METHODS[case])(X)
     assert len(flat(found)) > 0
     assert flat(found) == pytest.approx(flat(expected[0]), abs=1e-4)
@@ -112,14 +112,22 @@ def test_int8_of_a_layer_with_an_outlier(tmp_path, monkeypatch):
 
 
 class TestSessions:
-    def test_made_once(self, estimator, sessions):
-        one, X, _ = estimator()
-        one.predict(X)
+    def test_made_once(self, estimator, sessions, capfd, monkeypatch):
+        """It is said at the first time, unless verbose is 0."""
+        monkeypatch.setattr(_onnx, "_SESSIONS", WeakKeyDictionary())
+        one, X, _ = estimator(verbose=0)
+        copy.deepcopy(one).predict(X)
+        assert capfd.readouterr() == ("", "")
+        one.set_params(verbose=1).predict(X)
+        out, err = capfd.readouterr()
+        assert err.startswith("predict: exporting the network for runtime='onnx', once")
+        assert out == ""
         n_sessions = len(sessions)
-        one.set_params(runtime="torch").predict(X)
-        one.set_params(runtime="onnx").predict(X)
+        for runtime in ("onnx", "torch", "onnx"):
+            one.set_params(runtime=runtime).predict(X)
         copy.copy(one).predict_proba(X)
         assert len(sessions) == n_sessions
+        assert capfd.readouterr() == ("", "")
 
     @pytest.mark.slow
     def test_another_one_after_a_fit(self, estimator, sessions):
@@ -149,28 +157,14 @@ class TestSessions:
         assert fresh.runtime == "onnx"
         assert not hasattr(fresh, "net_")
 
-    def test_it_is_said(self, estimator, capfd, monkeypatch):
-        monkeypatch.setattr(_onnx, "_SESSIONS", WeakKeyDictionary())
-        one, X, _ = estimator(verbose=0)
-        copy.deepcopy(one).predict(X)
-        assert capfd.readouterr() == ("", "")
-        one.set_params(verbose=1).predict(X)
-        out, err = capfd.readouterr()
-        assert err.startswith("predict: exporting the network for runtime='onnx', once")
-        assert out == ""
-        one.predict(X)
-        assert capfd.readouterr() == ("", "")
-
 
 class TestRefused:
-    def test_unknown(self, estimator):
+    def test_unknown_or_not_installed(self, estimator, fitted_shallow, monkeypatch):  # noqa: F811
         one, X, y = estimator(runtime="tensorrt")
         message = "The 'runtime' parameter of DiceTokenTagger must be"
         for call in (lambda: one.predict(X), lambda: clone(one).fit(X, y)):
             with pytest.raises(ValueError, match=message):
                 call()
-
-    def test_missing_packages(self, fitted_shallow, monkeypatch):  # noqa: F811
         one = pickle.loads(pickle.dumps(fitted_shallow("tagger", "bert")[0]))
         monkeypatch.setitem(sys.modules, "onnxruntime", None)
         message = r"runtime='onnx' needs onnxruntime, not installed here: pip .*skdice\[onnx\]"

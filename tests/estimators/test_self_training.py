@@ -21,39 +21,31 @@ Y = [["O", "O", "O", "B-X"], ["O", "O", "O", "O"]] * 8
 UNLABELED = [["anna", "lives", "in", "oslo"], [], ["peter", "works", "near", "paris", "today"]]
 
 
-class Backwards:
-    """A classifier that has its classes in another order."""
+class Teacher:
+    """A teacher that says what it is told to, by default of other classes or of no use."""
 
-    def __init__(self, classifier):
-        self.classes_ = classifier.classes_[::-1]
-        self.predict = classifier.predict
-        self.predict_proba = lambda X: classifier.predict_proba(X)[:, ::-1]
+    def __init__(self, classes, predict=None, predict_proba=None):
+        self.classes_ = classes
+        self.predict = predict or (lambda X: [["O"] * len(row) for row in X])
+        halves = lambda X: [np.full((len(row), len(classes)), 0.5) for row in X]  # noqa: E731
+        self.predict_proba = predict_proba or halves
 
 
-class Constant:
-    """A teacher that says the same of whatever it is asked."""
+def says(classes, predicted=None, p=None):
+    """Return a teacher that says so of any rows."""
+    return Teacher(
+        classes,
+        None if predicted is None else lambda X: predicted,
+        None if p is None else lambda X: p,
+    )
 
-    def __init__(self, classes, tags=None, p=None):
-        self.classes_, self.tags, self.p = classes, tags, p
 
-    def predict(self, X):
-        return [["O"] * len(row) for row in X] if self.tags is None else self.tags
-
-    def predict_proba(self, X):
-        return (
-            [np.full((len(row), len(self.classes_)), 0.5) for row in X]
-            if self.p is None
-            else self.p
-        )
+def of(*lengths, p=0.5):
+    """Return two probabilities p for each word of sentences."""
+    return [np.full((n, 2), p) for n in lengths]
 
 
 TAGS = [["O"] * len(row) for row in UNLABELED]
-
-
-def sure(*lengths):
-    """Probabilities of tags of sentences; a number that is no int is that of each tag."""
-    *lengths, p = lengths if isinstance(lengths[-1], float) else (*lengths, 0.5)
-    return [np.full((n, 2), p) for n in lengths]
 
 
 @pytest.fixture
@@ -98,11 +90,15 @@ def test_three_networks_label_what_one_learns_from(tagger, seen):
 
 
 def test_a_fit_can_be_repeated(tagger):
+    """With the same three networks as its teacher as well."""
     first = clone(tagger).fit(X, Y, unlabeled=UNLABELED)
     second = clone(tagger).fit(X, Y, unlabeled=np.array([*UNLABELED, None], dtype=object)[:3])
     assert np.array_equal(weights(first), weights(second))
     assert not np.array_equal(weights(first), weights(clone(tagger).fit(X, Y)))
     assert first.history_["n_texts"].tolist() == [2 * len(X) + 2] * 3
+    teacher = clone(tagger).set_params(n_members=3).fit(X, Y)
+    taught = clone(tagger).fit(X, Y, unlabeled=UNLABELED, teacher=teacher)
+    np.testing.assert_allclose(weights(taught), weights(first), atol=1e-6)
 
 
 def test_rows_to_validate_on_are_taught_by_nobody(tagger, seen):
@@ -170,19 +166,6 @@ def test_progress_and_card_tell_of_teachers(tagger, capsys, tmp_path):
     assert DiceTokenTagger.from_pretrained(tmp_path).score(X, Y) == tagger.score(X, Y)
 
 
-@pytest.mark.parametrize(
-    "unlabeled, error, message",
-    [
-        ([], ValueError, "unlabeled must have a row; got none"),
-        ("john", TypeError, "unlabeled is read as X is. X must be a list"),
-    ],
-)
-def test_bad_rows(unlabeled, error, message, tagger):
-    with pytest.raises(error, match=message):
-        tagger.fit(X, Y, unlabeled=unlabeled)
-    assert not hasattr(tagger, "net_")
-
-
 class TestTeacher:
     """A fitted estimator labels the rows in place of three networks."""
 
@@ -196,19 +179,16 @@ class TestTeacher:
         sure = [p.max(1).min() for p in teacher.predict_proba([UNLABELED[0], UNLABELED[2]])]
         np.testing.assert_allclose(taught.weight[-2:], sure, rtol=1e-6)
 
-    def test_the_three_networks_are_such_a_teacher(self, tagger):
-        teacher = clone(tagger).set_params(n_members=3).fit(X, Y)
-        taught = clone(tagger).fit(X, Y, unlabeled=UNLABELED, teacher=teacher)
-        alone = clone(tagger).fit(X, Y, unlabeled=UNLABELED)
-        np.testing.assert_allclose(weights(taught), weights(alone), atol=1e-6)
-
     def test_one_of_scikit_learn_and_folds_without_a_class(self, quick_bert, seen):
         """Columns go by the names of the classes; a fold learns the classes that it has."""
         labels = ["rare", *["person", "city"] * 7, "city"]
         teacher = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(TEXTS, labels)
         texts = ["anna met peter", "oslo is new"]
         classifier = DiceTextClassifier(quick_bert, max_epochs=1, threshold="cv", **PARAMETERS)
-        classifier.fit(TEXTS, labels, unlabeled=texts, teacher=Backwards(teacher))
+        backwards = Teacher(
+            teacher.classes_[::-1], teacher.predict, lambda X: teacher.predict_proba(X)[:, ::-1]
+        )
+        classifier.fit(TEXTS, labels, unlabeled=texts, teacher=backwards)
         p = teacher.predict_proba(texts)
         taught, *folds = seen
         assert taught.y.values[-6:].tolist() == np.repeat(teacher.classes_, 2).tolist()
@@ -228,34 +208,32 @@ class TestTeacher:
     @pytest.mark.parametrize(
         "params, error, message",
         [
-            ({}, ValueError, "teacher labels the rows of unlabeled, which must not be None"),
+            ({"unlabeled": []}, ValueError, "unlabeled must have a row; got none"),
+            ({"unlabeled": "john"}, TypeError, "unlabeled is read as X is. X must be a list"),
+            (
+                {"unlabeled": None, "teacher": Teacher(["O"])},
+                ValueError,
+                "teacher labels the rows of unlabeled, which must not be None",
+            ),
             ({"teacher": "a name"}, TypeError, "must be a fitted estimator .* has no classes_"),
             ({"teacher": LogisticRegression()}, TypeError, "has no classes_"),
-            ({"teacher": Constant(["B-X"])}, ValueError, "classes of y, 'B-X', 'O'; it has 'B-X'"),
-            ({"teacher": Constant(["B-X", "O"], [["O"]])}, ValueError, "3"),
-            ({"teacher": Constant(["B-X", "O"], p=np.ones((3, 3)))}, ValueError, "shape .4, 2. in"),
-            (
-                {"teacher": Constant(["B-X", "O"], [*TAGS[:2], ["B-Y"] * 5])},
-                ValueError,
-                "row 2 .*'B-Y'",
+            ({"teacher": Teacher(["B-X"])}, ValueError, "classes of y, 'B-X', 'O'; it has 'B-X'"),
+            *(
+                ({"teacher": says(["B-X", "O"], *what)}, ValueError, message)
+                for what, message in [
+                    (([["O"]],), "3"),
+                    ((None, np.ones((3, 3))), "shape .4, 2. in"),
+                    (([*TAGS[:2], ["B-Y"] * 5],), "row 2 .*'B-Y'"),
+                    ((None, of(4, 0, 4)), "5, 2. in row 2"),
+                    ((None, of(4, 1, 5)), "0, 2. in row 1"),
+                    ((None, of(4, 0, 5, p=0.7)), "row 0, which add up to 1; got"),
+                ]
             ),
-            ({"teacher": Constant(["B-X", "O"], p=sure(4, 0, 4))}, ValueError, "5, 2. in row 2"),
-            ({"teacher": Constant(["B-X", "O"], p=sure(4, 1, 5))}, ValueError, "0, 2. in row 1"),
-            (
-                {"teacher": Constant(["B-X", "O"], p=sure(4, 0, 5, 0.7))},
-                ValueError,
-                "row 0, which add up to 1; got",
-            ),
-        ],
-        ids=[
-            *("no rows", "a name", "not fitted", "other classes", "rows", "columns"),
-            *("other tags", "a word less", "a word more", "no sums"),
         ],
     )
     def test_others_are_refused(self, tagger, params, error, message):
-        params = {"unlabeled": UNLABELED, **params} if params else {"teacher": Constant(["O"])}
         with pytest.raises(error, match=message):
-            tagger.fit(X, Y, **params)
+            tagger.fit(X, Y, **{"unlabeled": UNLABELED, **params})
         assert not hasattr(tagger, "net_")
 
     @pytest.mark.parametrize(
@@ -271,14 +249,14 @@ class TestTeacher:
         ],
     )
     def test_probabilities_are_checked(self, quick_bert, p, message):
-        teacher = Constant(["city", "person"], ["city"] * 2, [[0.25, 0.75], *p])
+        teacher = says(["city", "person"], ["city"] * 2, [[0.25, 0.75], *p])
         classifier = DiceTextClassifier(quick_bert, max_epochs=1, **PARAMETERS)
         with pytest.raises(ValueError, match=f"predict_proba of teacher must have .*{message}"):
             classifier.fit(TEXTS, LABELS, unlabeled=TEXTS[:2], teacher=teacher)
 
     @pytest.mark.parametrize("kind", [list, pd.DataFrame, np.float16])
     def test_forms_of_probabilities(self, quick_bert, kind, seen):
-        teacher = Constant(["city", "person"], ["city"] * 2, kind([[0.25, 0.75], [0.5, 0.5]]))
+        teacher = says(["city", "person"], ["city"] * 2, kind([[0.25, 0.75], [0.5, 0.5]]))
         classifier = DiceTextClassifier(quick_bert, max_epochs=1, **PARAMETERS)
         classifier.fit(TEXTS, LABELS, unlabeled=TEXTS[:2], teacher=teacher)
         assert seen[0].weight[-4:].tolist() == [0.25, 0.5, 0.75, 0.5]
@@ -317,7 +295,7 @@ class TestTeacher:
     def test_other_columns_are_refused_before_it_predicts(self, quick_bert):
         table = pd.DataFrame({"a": TEXTS, "b": TEXTS})
         classifier = DicePairClassifier(quick_bert, max_epochs=1, **PARAMETERS)
-        teacher = Constant(["city", "person"])
+        teacher = Teacher(["city", "person"])
         teacher.predict = None
         others = table.rename(columns={"a": "c"})
         with pytest.raises(ValueError, match="columns of X must be those of the fit"):

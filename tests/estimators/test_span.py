@@ -52,11 +52,6 @@ def make(model, **params):
     return DiceSpanExtractor(model, **{**FAST, **params})
 
 
-def numbers(extractor, X):
-    """Return what was learned, more finely than texts can show it."""
-    return extractor.no_answer_score(X)
-
-
 @pytest.fixture(scope="module")
 def exact_bert(tmp_path_factory):
     """A tiny BERT without dropout: a fit on the same texts is the same however they are cut."""
@@ -84,19 +79,11 @@ class TestLearning:
         extractor = make(quick_bert, loss=loss, max_epochs=6).fit(*easy_questions(160))
         assert extractor.exact_match(*easy_questions(40, seed=1)) > 0.9
 
-    def test_scores_are_those_of_squad(self, tuned):
-        X, y = easy_questions(40, seed=2, unanswerable=0.3)
-        y[0] = {"text": ["nowhere", *y[0]["text"]], "answer_start": [0] * (1 + len(y[0]["text"]))}
-        predicted = tuned.predict(X)
-        assert tuned.score(X, y) == squad_f1_score(y, predicted)
-        assert tuned.exact_match(X, y) == squad_exact_match(y, predicted)
-        assert not is_classifier(tuned)
-
 
 class TestForms:
     def test_questions(self, answers):
         X, _ = easy_questions(12, seed=1)
-        expected = answers.predict(X)
+        expected, score = answers.predict(X), answers.no_answer_score(X)
         table = pd.DataFrame(X, columns=["question", "context"], index=range(12, 0, -1))
         rows = table.to_dict("records")
         assert expected.dtype == object
@@ -112,13 +99,13 @@ class TestForms:
             np.array(X),
         ):
             assert answers.predict(same).tolist() == expected.tolist()
-            np.testing.assert_array_equal(numbers(answers, same), numbers(answers, X))
+            np.testing.assert_array_equal(answers.no_answer_score(same), score)
 
     def test_answers(self, tiny_bert):
         X, y = easy_questions(12, unanswerable=0.25)
         texts = [(row["text"] or [""])[0] for row in y]
         assert "" in texts
-        expected = numbers(make(tiny_bert, max_epochs=1).fit(X, y), X)
+        expected = make(tiny_bert, max_epochs=1).fit(X, y).no_answer_score(X)
         mixed = [
             [row, text, [text], {"text": [text]}][i % 4]
             for i, (row, text) in enumerate(zip(y, texts))
@@ -133,7 +120,7 @@ class TestForms:
             mixed,
         ):
             extractor = make(tiny_bert, max_epochs=1).fit(X, same)
-            np.testing.assert_array_equal(numbers(extractor, X), expected)
+            np.testing.assert_array_equal(extractor.no_answer_score(X), expected)
             assert extractor.n_misaligned_ == 0
 
     def test_names_of_columns(self, tiny_bert):
@@ -149,23 +136,21 @@ class TestForms:
 
 
 class TestWeights:
-    def fit_step(self, model, X, y, sample_weight=None, **params):
-        """Fit for a single step, in which all rows are seen."""
-        parameters = {"max_epochs": 1, "batch_size": 64, "warmup": 0, "precision": "fp32", **params}
-        return make(model, **parameters).fit(X, y, sample_weight)
-
     @pytest.mark.parametrize("loss", ["ce", "dice"])
     def test_two_is_repetition(self, exact_bert, loss):
+        """In a single step, in which all rows are seen."""
         X, y = easy_questions(12, unanswerable=0.3)
         rows = [*range(12), *range(4)]
-        weight = np.bincount(rows)
-        weighted = self.fit_step(exact_bert, X, y, weight, loss=loss)
-        repeated = self.fit_step(exact_bert, [X[i] for i in rows], [y[i] for i in rows], loss=loss)
-        plain = self.fit_step(exact_bert, X, y, loss=loss)
+        step = {"max_epochs": 1, "batch_size": 64, "warmup": 0, "precision": "fp32", "loss": loss}
+        plain, weighted, repeated = (make(exact_bert, **step) for _ in range(3))
+        plain.fit(X, y)
+        weighted.fit(X, y, np.bincount(rows))
+        repeated.fit([X[i] for i in rows], [y[i] for i in rows])
         losses = [e.history_["train_loss"].iloc[0] for e in (weighted, repeated, plain)]
         assert losses[0] == pytest.approx(losses[1], rel=1e-5)
         assert losses[0] != pytest.approx(losses[2], rel=1e-5)
-        np.testing.assert_allclose(numbers(weighted, X), numbers(repeated, X), atol=1e-3)
+        found, expected = (each.no_answer_score(X) for each in (weighted, repeated))
+        np.testing.assert_allclose(found, expected, atol=1e-3)
 
     def test_classes_are_positions_without_and_with_an_answer(self, tiny_bert):
         X, y = easy_questions(24, unanswerable=0.3)
@@ -174,62 +159,39 @@ class TestWeights:
         n_positions = np.array([len(context.split()) + 1 for _, context in X])
         counts = np.array([n_positions.sum() - 24, 24])
         weighted = np.array([weight @ n_positions - weight.sum(), weight.sum()])
-
-        def weights(sample_weight=None, **params):
-            extractor = make(tiny_bert, **{"max_epochs": 1, "loss": "dice", **params})
-            return extractor.fit(X, y, sample_weight).net_.criterion_.loss.class_weight
-
         log = np.log10((counts.sum() - counts) / counts + 3)
-        for got, expected in (
-            (weights(), None),
-            (weights(loss="wce"), log),
-            (weights(class_weight="log"), log),
-            (weights(loss="focal", K=10.0), np.log10((counts.sum() - counts) / counts + 10)),
-            (weights(class_weight="balanced"), counts.sum() / (2 * counts)),
-            (weights(weight, class_weight="balanced"), weighted.sum() / (2 * weighted)),
-            (weights(loss="wce", class_weight={1: 5.0}), [1, 5]),
+        for sample_weight, params, expected in (
+            (None, {"loss": "wce"}, log),
+            (None, {"class_weight": "log"}, log),
+            (None, {"loss": "focal", "K": 10.0}, np.log10((counts.sum() - counts) / counts + 10)),
+            (None, {"class_weight": "balanced"}, counts.sum() / (2 * counts)),
+            (weight, {"class_weight": "balanced"}, weighted.sum() / (2 * weighted)),
+            (None, {"loss": "wce", "class_weight": {1: 5.0}}, [1, 5]),
         ):
-            if expected is None:
-                assert got is None
-            else:
-                np.testing.assert_allclose(got, expected, rtol=1e-6)
-
-    def test_pieces_of_several_windows_count_once(self, tiny_bert):
+            extractor = make(tiny_bert, **{"max_epochs": 1, "loss": "dice", **params})
+            loss = extractor.fit(X, y, sample_weight).net_.criterion_.loss
+            np.testing.assert_allclose(loss.class_weight, expected, rtol=1e-6)
+        # Pieces of several windows count once.
         X = [("city ?", "the " * 60 + "oslo"), ("city ?", "rome was by")]
-        extractor = make(
-            tiny_bert, max_epochs=1, loss="dice", class_weight="balanced", max_length=24, stride=12
-        ).fit(X, ["oslo", "rome"])
+        how = {"max_epochs": 1, "loss": "dice", "max_length": 24, "stride": 12}
+        loss = make(tiny_bert, **how, class_weight="balanced").fit(X, ["oslo", "rome"])
         counts = np.array([62 + 4 - 2, 2])
-        np.testing.assert_allclose(
-            extractor.net_.criterion_.loss.class_weight, counts.sum() / (2 * counts), rtol=1e-6
-        )
-
-    def test_background_is_no_answer_position(self, answers):
-        assert answers.net_.criterion_.loss.background == 0
+        weights = loss.net_.criterion_.loss.class_weight
+        np.testing.assert_allclose(weights, counts.sum() / (2 * counts), rtol=1e-6)
 
 
 class TestSpans:
     X = (*easy_questions(20, seed=3)[0], ("met ?", "Anna-Mary  saw, \t“oslo”! " * 5))
 
-    @pytest.mark.parametrize("n_best", [1, 3, 1000])
-    def test_n_best(self, answers, n_best):
-        fewest = answers.predict_spans(self.X, n_best=n_best)
+    def test_n_best_and_longest(self, answers):
         most = answers.predict_spans(self.X, n_best=10**6)
-        for few, many in zip(fewest, most):
-            assert few == many[:n_best]
-
-    @pytest.mark.parametrize("most", [1, 2, 5])
-    def test_longest_answer(self, answers, most):
-        short = internals(answers).with_task(
-            replace(internals(answers).task, max_answer_length=most)
-        )
-        # A word is a piece.
-        lengths = [
-            len(span.text.split())
-            for spans in short.predict_spans(self.X[:20], n_best=10**6)
-            for span in spans
-        ]
-        assert max(lengths) == most
+        for n in (1, 3, 1000):
+            assert [row[:n] for row in most] == answers.predict_spans(self.X, n_best=n).tolist()
+        for n in (1, 2, 5):
+            task = replace(internals(answers).task, max_answer_length=n)
+            short = internals(answers).with_task(task).predict_spans(self.X[:20], n_best=10**6)
+            # A word is a piece.
+            assert max(len(span.text.split()) for spans in short for span in spans) == n
 
 
 class TestLongContexts:
@@ -265,49 +227,43 @@ class TestLongContexts:
 
 
 class TestNullThreshold:
-    def test_never_without_unanswerable_questions(self, answers):
-        assert answers.null_threshold_ == np.inf
-        X, _ = easy_questions(30, seed=5, unanswerable=1.0)
-        assert "" not in answers.predict(X).tolist()
-
     @pytest.mark.parametrize("threshold, unanswerable", [(-1, 0.3), (2.5, 0.0), (-np.inf, 0.0)])
-    def test_given(self, tiny_bert, threshold, unanswerable):
+    def test_given(self, tiny_bert, answers, threshold, unanswerable):
         X, y = easy_questions(16, unanswerable=unanswerable)
         params = {"null_threshold": threshold, "validation_fraction": 0.25, "max_epochs": 1}
         extractor = make(tiny_bert, **params).fit(X, y)
         assert extractor.null_threshold_ == threshold
-        assert (extractor.predict(X) == "").tolist() == (numbers(extractor, X) > threshold).tolist()
+        is_null = extractor.predict(X) == ""
+        assert is_null.tolist() == (extractor.no_answer_score(X) > threshold).tolist()
+        # Without unanswerable questions in training it gives an answer to all.
+        assert answers.null_threshold_ == np.inf
+        assert "" not in answers.predict(easy_questions(30, seed=5, unanswerable=1.0)[0]).tolist()
 
     def test_unanswerable_questions_are_told_apart(self, tuned):
         X, y = easy_questions(60, seed=6, unanswerable=0.4)
-        assert tuned.exact_match(X, y) > 0.9
+        y[0] = {"text": ["nowhere", *y[0]["text"]], "answer_start": [0] * (1 + len(y[0]["text"]))}
+        predicted, score = tuned.predict(X), tuned.no_answer_score(X)
+        assert tuned.score(X, y) == squad_f1_score(y, predicted)
+        assert tuned.exact_match(X, y) == squad_exact_match(y, predicted) > 0.9
+        assert not is_classifier(tuned)
         is_null = np.array([not row["text"] for row in y])
-        score = tuned.no_answer_score(X)
         assert score[is_null].mean() > score[~is_null].mean() + 1
-        assert ((tuned.predict(X) == "") == is_null).mean() > 0.9
+        assert ((predicted == "") == is_null).mean() > 0.9
 
-    @pytest.mark.parametrize("metric", [None, squad_exact_match])
+    @pytest.mark.parametrize("metric", [squad_f1_score, squad_exact_match])
     def test_tune_decision(self, tuned, metric):
         X, y = easy_questions(30, seed=7, unanswerable=0.5)
         worse = pickle.loads(pickle.dumps(tuned))
         worse.null_threshold_ = 30.0
-        better = tune_decision(worse, X, y, metric=metric)
+        better = tune_decision(worse, X, y, metric=None if metric is squad_f1_score else metric)
         assert better is not worse
         assert worse.null_threshold_ == 30.0
         assert better.net_ is worse.net_
-        got = (metric or squad_f1_score)(y, better.predict(X))
-        by_threshold = scores_by_threshold(worse, X, y, metric or squad_f1_score)
-        assert got == pytest.approx(max(by_threshold.values()))
-        best = [t for t, score in by_threshold.items() if score > max(by_threshold.values()) - 1e-9]
-        assert abs(better.null_threshold_) == pytest.approx(min(map(abs, best)))
-
-
-def scores_by_threshold(extractor, X, y, metric=squad_f1_score):
-    """Return the score of every threshold that matters."""
-    other = pickle.loads(pickle.dumps(extractor))
-    values = np.unique(extractor.no_answer_score(X))
-    scores = {}
-    for threshold in (0.0, values[0] - 1, *(values[1:] + values[:-1]) / 2, values[-1] + 1):
-        other.null_threshold_ = threshold
-        scores[float(threshold)] = metric(y, other.predict(X))
-    return scores
+        got, scores = metric(y, better.predict(X)), {}
+        values = np.unique(worse.no_answer_score(X))
+        for threshold in (0.0, values[0] - 1, *(values[1:] + values[:-1]) / 2, values[-1] + 1):
+            worse.null_threshold_ = threshold
+            scores[abs(threshold)] = metric(y, worse.predict(X))
+        assert got == pytest.approx(max(scores.values()))
+        best = [t for t, score in scores.items() if score > max(scores.values()) - 1e-9]
+        assert abs(better.null_threshold_) == pytest.approx(min(best))

@@ -42,13 +42,15 @@ class TestLearning:
         assert {tag for row in tagger.predict(X) for tag in row} <= set(tagger.classes_)
         assert tagger.score(X, y) > 0.9
 
-    def test_part_of_speech_tags_score_as_accuracy(self, tiny_bert):
-        X, y = easy_corpus(48)
+    def test_part_of_speech_tags_score_as_accuracy(self, tiny_bert, corpus):
+        X, y = corpus
         y = [["NOUN" if tag != "O" else "VERB" for tag in row] for row in y]
-        tagger = DiceTokenTagger(tiny_bert, **FAST).fit(X, y)
+        tagger = DiceTokenTagger(tiny_bert, **FAST | {"max_epochs": 1}).fit(X, y)
         assert tagger.scheme_ is None
         right = np.mean(np.concatenate(tagger.predict(X)) == np.concatenate(y))
         assert tagger.score(X, y) == pytest.approx(right)
+        with pytest.raises(ValueError, match=r"Entities need chunk tags.*'NOUN', 'VERB'"):
+            tagger.predict_spans(X)
 
     @pytest.mark.parametrize(
         "outside, share", [("O", "81%"), ("OTHER", "81%"), (None, None)], ids=str
@@ -92,9 +94,11 @@ class TestPrediction:
         assert not any(map(is_broken, tagger.predict(X)))
         assert any(map(is_broken, tagger.set_params(decode="argmax").predict(X)))
 
-    def test_spans_agree_with_the_tags(self, fitted, corpus):
+    def test_spans_and_streams_agree_with_the_tags(self, fitted, corpus):
         X = corpus[0]
-        for words, tags, entities in zip(X, fitted.predict(X), fitted.predict_spans(X)):
+        predicted = fitted.predict(X)
+        assert list(fitted.predict_iter(iter(X * 12))) == predicted.tolist() * 12
+        for words, tags, entities in zip(X, predicted, fitted.predict_spans(X)):
             rebuilt = ["O"] * len(words)
             for start, end, label, score in entities:
                 assert 0 < score <= 1
@@ -105,29 +109,10 @@ class TestPrediction:
         texts = ["John  went to the", "", "   ", "\u200bthe PARIS said"]
         found = fitted.predict_entities(texts)
         assert found.shape == (4,)
-        assert [[text[e.start : e.end] for e in row] for text, row in zip(texts, found)] == [
-            ["John"],
-            [],
-            [],
-            ["PARIS"],
-        ]
-
-    def test_own_splitter(self, fitted):
-        text = "xJohnxwentx"
-        found = fitted.predict_entities([text], splitter=lambda text: [(1, 5), (6, 10)])
-        assert [text[e.start : e.end] for e in found[0]] == ["John"]
-
-    def test_stream(self, fitted, corpus):
-        X = corpus[0] * 12
-        stream = fitted.predict_iter(iter(X))
-        assert list(stream) == fitted.predict(X).tolist()
-
-    def test_entities_need_chunk_tags(self, tiny_bert, corpus):
-        X, y = corpus
-        y = [["NOUN" if tag != "O" else "VERB" for tag in row] for row in y]
-        tagger = DiceTokenTagger(tiny_bert, **{**FAST, "max_epochs": 1}).fit(X, y)
-        with pytest.raises(ValueError, match=r"Entities need chunk tags.*'NOUN', 'VERB'"):
-            tagger.predict_spans(X)
+        names = [[text[e.start : e.end] for e in row] for text, row in zip(texts, found)]
+        assert names == [["John"], [], [], ["PARIS"]]
+        (row,) = fitted.predict_entities(["xJohnxwentx"], splitter=lambda text: [(1, 5), (6, 10)])
+        assert [entity[:2] for entity in row] == [(1, 5)]
 
 
 class TestReproducibility:
@@ -143,18 +128,6 @@ class TestReproducibility:
 
 
 class TestTraining:
-    def test_history(self, fitted):
-        assert list(fitted.history_.index) == [1, 2, 3, 4]
-        assert {"train_loss", "lr", "dur"} <= set(fitted.history_)
-        assert (fitted.history_.lr > 0).all()
-        assert fitted.history_.train_loss.iloc[-1] < fitted.history_.train_loss.iloc[0]
-        assert fitted.best_epoch_ == 4
-
-    @pytest.mark.parametrize("precision", ["bf16", "fp16"])
-    def test_precisions(self, tiny_bert, corpus, precision):
-        tagger = DiceTokenTagger(tiny_bert, precision=precision, **FAST).fit(*corpus)
-        assert tagger.score(*corpus) > 0.5
-
     def test_what_predictions_are_computed_in(self, tiny_bert, corpus):
         """Only a named precision is theirs as well."""
         X, y = corpus
@@ -168,21 +141,19 @@ class TestTraining:
         np.testing.assert_allclose(close, exact, atol=0.02)
         np.testing.assert_allclose(close.sum(1), 1, atol=1e-6)
 
-    def test_class_weights_reach_the_loss(self, tiny_bert, corpus):
-        def weights(**parameters):
-            tagger = DiceTokenTagger(tiny_bert, **{**FAST, "max_epochs": 1}, **parameters)
-            return tagger.fit(*corpus).net_.criterion_.class_weight
+    def test_weights_and_background_reach_the_loss(self, tiny_bert, corpus, fitted):
+        def loss(**parameters):
+            tagger = DiceTokenTagger(tiny_bert, **FAST | {"max_epochs": 1}, **parameters)
+            return tagger.fit(*corpus).net_.criterion_
 
         counts = pd.Series(np.concatenate(corpus[1])).value_counts().sort_index().to_numpy()
         n = counts.sum()
-        np.testing.assert_allclose(weights(loss="wce"), np.log10((n - counts) / counts + 3))
-        np.testing.assert_allclose(weights(K=10.0), np.log10((n - counts) / counts + 10))
-        np.testing.assert_allclose(weights(class_weight="balanced"), n / (3 * counts))
-        np.testing.assert_allclose(weights(class_weight={"O": 0.1}), [1, 1, 0.1])
-
-    def test_background_is_left_out_for_chunk_tags_only(self, tiny_bert, corpus, fitted):
+        for parameters, weight in [
+            ({"loss": "wce"}, np.log10((n - counts) / counts + 3)),
+            ({"K": 10.0}, np.log10((n - counts) / counts + 10)),
+            ({"class_weight": "balanced"}, n / (3 * counts)),
+            ({"class_weight": {"O": 0.1}}, [1, 1, 0.1]),
+        ]:
+            np.testing.assert_allclose(loss(**parameters).class_weight, weight)
         assert fitted.net_.criterion_.background == list(fitted.classes_).index("O")
-        kept = DiceTokenTagger(
-            tiny_bert, loss=DiceLoss(background=None), **{**FAST, "max_epochs": 1}
-        ).fit(*corpus)
-        assert kept.net_.criterion_.background is None
+        assert loss(loss=DiceLoss(background=None)).background is None

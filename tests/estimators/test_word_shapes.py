@@ -74,7 +74,7 @@ def test_table_is_trained(fitted, n_frozen_layers):
 
 
 def test_going_on(fitted, tmp_path):
-    """A saved model keeps its table."""
+    """A saved model keeps its table, and transformers loads it without the shapes."""
     fitted.save_pretrained(tmp_path / "saved")
     model = str(tmp_path / "saved")
     again = clone(fitted).set_params(model=model, max_epochs=1, lr=1e-12, n_frozen_layers=0)
@@ -83,6 +83,9 @@ def test_going_on(fitted, tmp_path):
     assert tagger.score(X, Y) == 1.0
     # It goes on to learn as the head does.
     assert not torch.allclose(table(again.fit(X, Y)).weight, table(fitted).weight, atol=1e-3)
+    with warnings.catch_warnings(action="error"):
+        tag = pipeline("token-classification", model)
+    assert len(tag("the rome met john", aggregation_strategy="first")) <= 4
 
 
 def test_network_begins_as_the_encoder_is(model):
@@ -101,38 +104,23 @@ def test_padding_does_not_count(fitted, side):
     np.testing.assert_allclose(tagger.predict_proba([X[0], X[0] * 4])[0], p, atol=1e-5)
 
 
-def test_goes_on_from_a_checkpoint(fitted, tmp_path):
-    plain = clone(fitted).set_params(max_epochs=3).fit(X, Y)
-    kept = clone(plain).set_params(checkpoint_dir=tmp_path)
+def test_goes_on_from_a_checkpoint_with_members(fitted, tmp_path):
+    plain = clone(fitted).set_params(max_epochs=4, n_members=2).fit(X, Y)
+    assert plain.score(X, Y) == 1.0
+    kept = clone(plain).set_params(checkpoint_dir=tmp_path / "states")
     killed(kept, X, Y, epoch=2)
     again, n_epochs = continued(kept, X, Y)
-    assert n_epochs == 2
+    assert n_epochs == 2 * 4 - 1
     assert_same_fit(again, plain)
+    plain.save_pretrained(tmp_path / "saved")
+    np.testing.assert_array_equal(scores(load_pretrained(tmp_path / "saved")), scores(plain))
 
 
-def test_members(fitted, tmp_path):
-    tagger = clone(fitted).set_params(n_members=2, max_epochs=4).fit(X, Y)
-    assert tagger.score(X, Y) == 1.0
-    tagger.save_pretrained(tmp_path / "saved")
-    np.testing.assert_array_equal(scores(load_pretrained(tmp_path / "saved")), scores(tagger))
-
-
-def test_transformers_loads_it(fitted, tmp_path):
-    """The shapes are not read there."""
-    fitted.save_pretrained(tmp_path / "saved")
-    with warnings.catch_warnings(action="error"):
-        tag = pipeline("token-classification", str(tmp_path / "saved"))
-    assert len(tag("the rome met john", aggregation_strategy="first")) <= 4
-
-
-class TestErrors:
-    def test_frozen_layers(self, fitted):
-        tagger = clone(fitted).set_params(n_frozen_layers=1)
-        with pytest.raises(ValueError, match=r"'n_frozen_layers' .* be None or 0 .* Got 1"):
-            tagger.fit(X, Y)
-
-    def test_adapters(self, fitted):
-        peft = pytest.importorskip("peft")
-        tagger = clone(fitted).set_params(peft_config=peft.LoraConfig(r=2))
-        with pytest.raises(ValueError, match=r"'peft_config' .* must be None with word_shapes"):
-            tagger.fit(X, Y)
+def test_errors(fitted):
+    tagger = clone(fitted).set_params(n_frozen_layers=1)
+    with pytest.raises(ValueError, match=r"'n_frozen_layers' .* be None or 0 .* Got 1"):
+        tagger.fit(X, Y)
+    peft = pytest.importorskip("peft")
+    tagger.set_params(n_frozen_layers=None, peft_config=peft.LoraConfig(r=2))
+    with pytest.raises(ValueError, match=r"'peft_config' .* must be None with word_shapes"):
+        tagger.fit(X, Y)

@@ -54,12 +54,12 @@ def scores(estimator, X):
     return internals(estimator).logits(encoded_rows(estimator, X)).ravel()
 
 
-def fit_once(models):
+def fit_once(models, **params):
     """Return a function that gives a fitted estimator with its rows, by case and family."""
 
     @functools.cache
     def fit(case, family="bert"):
-        estimator, X, y = make(case, models(family))
+        estimator, X, y = make(case, models(family), **params)
         return estimator.fit(X, y), X, y
 
     return fit

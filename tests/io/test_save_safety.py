@@ -1,4 +1,4 @@
-"""A save replaces the old directory as a whole, or leaves everything as it was."""
+"""A save replaces a directory as a whole or leaves all as it was, whoever else reads or writes."""
 
 import errno
 import os
@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from skdice import DiceTokenTagger, _files
-from skdice.estimators import load_pretrained
+from skdice._files import replacing
+from skdice.estimators import _saving, load_pretrained
 from skdice.io import _saved
 
 from ..spies import internals
@@ -245,3 +247,46 @@ def test_the_base_model_is_not_needed(tmp_path):
     assert loaded.predict(X).tolist() == estimator.predict(X).tolist()
     with pytest.raises(ValueError, match="base"):
         loaded.fit(X, y)
+
+
+# -- several at the same time ----------------------------------------------------------------------
+
+FILES = ("classes", "weights", "words")
+
+
+def write(directory, content):
+    """Replace a directory by one whose files all have the same content."""
+    with replacing(directory) as new:
+        for name in FILES:
+            (new / name).write_text(content)
+
+
+def test_writers_take_turns(tmp_path):
+    directory = tmp_path / "saved"
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda i: write(directory, f"{i}"), range(60)))
+    assert [path.name for path in tmp_path.iterdir()] == ["saved"]
+    assert len({(directory / name).read_text() for name in FILES}) == 1
+
+
+def test_replaced_while_it_is_loaded(fitted, copied_tagger, tmp_path, monkeypatch):
+    """What is loaded is never the classes of one model with the weights of the other."""
+    estimator, X, _ = fitted("tagger", "roberta")
+    estimator.save_pretrained(tmp_path / "other")
+    other = load_pretrained(tmp_path / "other")
+    classes = np.array(["B-ONE", "B-TWO", "O"], dtype=object)
+    other = internals(other).with_task(replace(internals(other).task, classes=classes))
+    load_tokenizer = _saving.WordTokenizer
+    n_loads = []
+
+    def replace_then_load(path):
+        n_loads.append(path)
+        if len(n_loads) == 1:
+            other.save_pretrained(copied_tagger)
+        return load_tokenizer(path)
+
+    monkeypatch.setattr(_saving, "WordTokenizer", replace_then_load)
+    loaded = load_pretrained(copied_tagger)
+    assert len(n_loads) == 2
+    assert loaded.classes_.tolist() == other.classes_.tolist()
+    assert loaded.predict(X).tolist() == other.predict(X).tolist()

@@ -15,11 +15,6 @@ from .toy import PAD, make_batcher, make_dataset
 texts = st.lists(st.tuples(st.integers(2, 9), st.integers(0, 3)), max_size=20)
 
 
-def columns(rows):
-    """Return the lengths and the numbers of windows of texts drawn by hypothesis."""
-    return [length for length, _ in rows], [n_windows for _, n_windows in rows]
-
-
 def windows_of(dataset, batch):
     """Return the index of each window of a batch, found by the items in it."""
     starts = dataset.items.offsets[:-1]
@@ -33,14 +28,14 @@ def texts_of(dataset, step):
     return [text for batch in step for text in dataset.text[windows_of(dataset, batch)].tolist()]
 
 
+def dataset_of(rows, **options):
+    """Return texts of which hypothesis has drawn lengths and numbers of windows."""
+    return make_dataset([length for length, _ in rows], [n for _, n in rows], **options)
+
+
 def make_sampler(dataset, step_size=4, batch_size=4, seed=0, **more):
     batcher = make_batcher(dataset, batch_size)
     return StepSampler(batcher, step_size, np.random.default_rng(seed), **more)
-
-
-def draw_of(group, *n_drawn):
-    group = np.asarray(group)
-    return Draw(group, np.bincount(group), np.array(n_drawn))
 
 
 def rows_of(step, name):
@@ -55,7 +50,7 @@ def rows_of(step, name):
 @given(texts.filter(lambda rows: any(n for _, n in rows)), st.booleans(), st.data())
 @settings(deadline=None, max_examples=30)
 def test_collate_loses_nothing(rows, pads_left, data):
-    dataset = make_dataset(*columns(rows), weighted=True)
+    dataset = dataset_of(rows, weighted=True)
     n_windows = len(dataset)
     windows = data.draw(st.lists(st.integers(0, n_windows - 1), min_size=1, unique=True))
     batch = make_batcher(dataset, pads_left=pads_left).collate(np.array(windows))
@@ -85,7 +80,7 @@ def test_collate_loses_nothing(rows, pads_left, data):
 @given(texts, st.integers(1, 7))
 @settings(deadline=None, max_examples=30)
 def test_by_length_gives_every_window_once_the_longest_first(rows, batch_size):
-    dataset = make_dataset(*columns(rows))
+    dataset = dataset_of(rows)
     batcher = make_batcher(dataset, batch_size)
     batches = [batch for _, batch in batcher.by_length(np.arange(len(dataset)))]
     assert len(batches) == -(-len(dataset) // batch_size)
@@ -99,7 +94,7 @@ def test_by_length_gives_every_window_once_the_longest_first(rows, batch_size):
 @given(texts, st.integers(1, 6), st.integers(1, 6))
 @settings(deadline=None, max_examples=30)
 def test_an_epoch_has_every_text_once(rows, step_size, batch_size):
-    dataset = make_dataset(*columns(rows))
+    dataset = dataset_of(rows)
     sampler = make_sampler(dataset, step_size, batch_size)
     steps = list(sampler)
     assert len(steps) == sampler.n_steps
@@ -122,7 +117,7 @@ def test_an_epoch_has_every_text_once(rows, step_size, batch_size):
 @given(texts, st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))
 @settings(deadline=None, max_examples=30)
 def test_batch_size_only_cuts_steps(rows, step_size, one, other):
-    dataset = make_dataset(*columns(rows), weighted=True)
+    dataset = dataset_of(rows, weighted=True)
     samplers = [make_sampler(dataset, step_size, size) for size in (one, other)]
     for step, same in zip(*samplers, strict=True):
         for name in ("input_ids", "token_type_ids"):
@@ -145,7 +140,8 @@ def test_an_epoch_has_what_a_draw_says_spread_evenly(n_some, n_others, n_drawn, 
     group = np.random.default_rng(0).permutation([0] * n_some + [1] * n_others)
     n_drawn = min(n_drawn, n_others)
     dataset = make_dataset(2 + group)
-    sampler = make_sampler(dataset, step_size, draw=draw_of(group, n_some, n_drawn))
+    draw = Draw(group, np.array([n_some, n_others]), np.array([n_some, n_drawn]))
+    sampler = make_sampler(dataset, step_size, draw=draw)
     for _ in range(2):
         steps = [texts_of(dataset, step) for step in sampler]
         texts = [text for step in steps for text in step]
@@ -160,26 +156,19 @@ def test_an_epoch_has_what_a_draw_says_spread_evenly(n_some, n_others, n_drawn, 
 
 def test_other_texts_are_drawn_in_every_epoch():
     dataset = make_dataset([3] * 410)
-    sampler = make_sampler(dataset, draw=draw_of([0] * 10 + [1] * 400, 10, 20))
+    draw = Draw(np.repeat([0, 1], [10, 400]), np.array([10, 400]), np.array([10, 20]))
+    sampler = make_sampler(dataset, draw=draw)
     drawn = [[t for step in sampler for t in texts_of(dataset, step) if t >= 10] for _ in range(60)]
     counts = np.bincount(np.concatenate(drawn), minlength=410)[10:]
     assert len(set(drawn[0]) & set(drawn[1])) < 8
     assert (counts > 0).mean() > 0.9  # .95 is expected
     assert counts.max() < 14  # 3 are expected
-
-
-def test_texts_without_windows_are_never_drawn():
+    # Those without windows never.
     draw = Draw(np.array([0, 1, 1, 1]), np.array([1, 2]), np.array([1, 2]))
     dataset = make_dataset([3] * 4, [1, 0, 1, 1])
     (step,) = make_sampler(dataset, draw=draw)
     assert sorted(texts_of(dataset, step)) == [0, 2, 3]
     assert draw.share.tolist() == [1, 1, 1, 1]
-
-
-def test_batches_of_a_step_are_even_and_sorted_by_length():
-    dataset = make_dataset([2, 9, 3, 8, 4, 7, 5])
-    (step,) = make_sampler(dataset, step_size=7, batch_size=3)
-    assert [batch["attention_mask"].sum(1).tolist() for batch in step] == [[9, 8, 7, 5], [4, 3, 2]]
 
 
 def test_by_length_with_pieces():
@@ -199,17 +188,16 @@ def test_little_is_padded_although_texts_meet_others():
     of_text = [{text: set(step) for step in steps for text in step} for steps in epochs]
     again = [len(of_text[0][i] & of_text[1][i]) - 1 for i in range(len(lengths))]
     assert np.mean(again) / 15 < 0.2  # 0.6 if all texts were sorted.
-
-
-def test_the_short_step_may_be_any():
-    dataset = make_dataset(np.repeat(np.arange(2, 12), 7))
-    sampler = make_sampler(dataset, step_size=4)
-    shorts = [step for _ in range(12) for step in sampler if len(step[0]["input_ids"]) == 2]
-    assert len(shorts) == 12
-    assert len({step[0]["input_ids"].shape[1] for step in shorts}) > 3
+    (step,) = make_sampler(make_dataset([2, 9, 3, 8, 4, 7, 5]), step_size=7, batch_size=3)
+    assert [batch["attention_mask"].sum(1).tolist() for batch in step] == [[9, 8, 7, 5], [4, 3, 2]]
 
 
 def test_short_and_long_steps_take_turns():
     sampler = make_sampler(make_dataset(range(2, 402)), step_size=4)
     longest = [max(len(batch["input_ids"][0]) for batch in step) for step in sampler]
     assert 0.35 < (np.diff(longest) > 0).mean() < 0.65
+    # And the step with fewer texts may be any.
+    sampler = make_sampler(make_dataset(np.repeat(np.arange(2, 12), 7)), step_size=4)
+    shorts = [step for _ in range(12) for step in sampler if len(step[0]["input_ids"]) == 2]
+    assert len(shorts) == 12
+    assert len({step[0]["input_ids"].shape[1] for step in shorts}) > 3

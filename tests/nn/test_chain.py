@@ -136,25 +136,25 @@ def test_window_within_a_sentence(logits):
     assert not np.allclose(scores.detach(), whole.predict(given)[2:4], atol=0.1)
 
 
-class TestBrokenTags:
-    @pytest.mark.parametrize("broken", [[0, 3, 4, 4], [4, 0, 3, 4], [4, 4, 1, 2]])
-    def test_their_window_keeps_its_logits(self, logits, allowed, broken):
-        given = torch.from_numpy(logits[:7])
-        chain = TagChain(allowed, SENTENCES)
-        scores = train(chain, given, batch_of([broken, [4, 4], [4]]))
-        assert not is_allowed(broken, allowed)
-        assert torch.equal(scores[:4], given[:4])
-        np.testing.assert_allclose(scores[4:], chain.predict(logits[:7])[4:], atol=1e-6)
+@pytest.mark.parametrize("broken", [[0, 3, 4, 4], [4, 0, 3, 4], [4, 4, 1, 2]])
+def test_a_window_with_broken_tags_keeps_its_logits(logits, allowed, broken):
+    given = torch.from_numpy(logits[:7])
+    chain = TagChain(allowed, SENTENCES)
+    scores = train(chain, given, batch_of([broken, [4, 4], [4]]))
+    assert not is_allowed(broken, allowed)
+    assert torch.equal(scores[:4], given[:4])
+    np.testing.assert_allclose(scores[4:], chain.predict(logits[:7])[4:], atol=1e-6)
 
-    @pytest.mark.parametrize("where", [0, 1])
-    def test_at_the_border_of_a_sentence(self, logits, where):
-        allowed = allowed_transitions(["B-X", "E-X", "O", "S-X"], "IOBES")
-        broken = [[1, 2], [2, 0]][where]  # Starts with the end of an entity, ends with its start.
-        given = torch.from_numpy(logits[:5, :4])
-        chain = TagChain(allowed, np.array([0, 2, 4, 5]))
-        scores = train(chain, given, batch_of([broken, [0, 1], [3]]))
-        assert torch.equal(scores[:2], given[:2])
-        assert not torch.isclose(scores[2:], given[2:]).any()
+
+@pytest.mark.parametrize("broken", [[1, 2], [2, 0]])
+def test_broken_tags_at_the_border_of_a_sentence(logits, broken):
+    """It starts with the end of an entity, or ends with the start of one."""
+    allowed = allowed_transitions(["B-X", "E-X", "O", "S-X"], "IOBES")
+    given = torch.from_numpy(logits[:5, :4])
+    chain = TagChain(allowed, np.array([0, 2, 4, 5]))
+    scores = train(chain, given, batch_of([broken, [0, 1], [3]]))
+    assert torch.equal(scores[:2], given[:2])
+    assert not torch.isclose(scores[2:], given[2:]).any()
 
 
 def test_nothing_to_score(allowed):

@@ -24,12 +24,10 @@ N_STEPS = 5  # per epoch
 
 
 def make_net(module=ToyModule, criterion=CrossEntropyLoss, callbacks=(), **kwargs):
-    loss = criterion()
-    if module is ToyModule:
-        kwargs = {"module__n_classes": N_CLASSES, **kwargs}
     defaults = {"lr": 0.05, "max_epochs": 2, "device": "cpu"}
-    net = TextNet(module, loss, callbacks=list(callbacks), **{**defaults, **kwargs})
-    return net.initialize()
+    if module is ToyModule:
+        defaults["module__n_classes"] = N_CLASSES
+    return TextNet(module, criterion(), callbacks=list(callbacks), **defaults | kwargs).initialize()
 
 
 def make_sampler(dataset=None, step_size=STEP_SIZE, batch_size=STEP_SIZE, seed=0):
@@ -64,28 +62,17 @@ def test_no_weight_decay_on_biases_and_norms_and_a_rate_of_the_head(tiny_model, 
 
 @pytest.mark.parametrize(
     "warmup, max_epochs, n_warmup",
-    [
-        (0, 2, 0),
-        (0.0, 2, 0),
-        (3, 2, 3),
-        (1, 1, 1),
-        (8, 1, 8),
-        (0.26, 2, 3),
-        (np.float32(0.2), 2, 2),
-        (np.int64(4), 2, 4),
-    ],
-    ids=repr,
+    [(0.0, 2, 0), (3, 2, 3), (1, 1, 1), (8, 1, 8), (0.26, 2, 3), (np.float32(0.2), 2, 2)],
 )
 def test_learning_rates_are_those_of_transformers(warmup, max_epochs, n_warmup):
     """The warmup is a share or a number of steps."""
     optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     scheduler = get_scheduler("linear", optimizer, n_warmup, N_STEPS * max_epochs)
-    expected = []
+    expected, used = [], []
     for _ in range(N_STEPS * max_epochs):
         expected.append(scheduler.get_last_lr()[0])
         optimizer.step()
         scheduler.step()
-    used = []
     spy = Spy("on_batch_begin", lambda net, _: used.append(net.optimizer_.param_groups[0]["lr"]))
     fit(callbacks=[spy], lr=1.0, warmup=warmup, max_epochs=max_epochs)
     assert used == pytest.approx(expected, abs=1e-12)
@@ -100,15 +87,14 @@ def test_gradients_are_clipped(clip_norm, precision):
     norms = []
 
     def keep(net, _):
-        gradients = [parameter.grad for parameter in net.module_.parameters()]
-        norms.append(torch.cat([gradient.flatten() for gradient in gradients]).norm().item())
+        gradients = [parameter.grad.flatten() for parameter in net.module_.parameters()]
+        norms.append(torch.cat(gradients).norm().item())
 
     spy = Spy("on_batch_end", keep)
     fit(callbacks=[spy], clip_norm=clip_norm, precision=precision, max_epochs=1)
-    if clip_norm is None:
-        assert all(0.05 < norm < 10 for norm in norms)
-    else:
-        assert norms == pytest.approx([clip_norm] * N_STEPS, rel=1e-3)
+    low, high = (0.05, 10) if clip_norm is None else (0.999 * clip_norm, 1.001 * clip_norm)
+    assert len(norms) == N_STEPS
+    assert all(low < norm < high for norm in norms)
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
@@ -145,20 +131,17 @@ def test_history_has_a_row_per_epoch():
         ([0.1, 0.5, 0.4, 0.3, 0.9, 0.9], 2, 2, 4),
         ([0.1, 0.5, 0.4, 0.3, 0.9, 0.8], 3, 5, 6),
         ([0.5, 0.5, 0.5, 0.5, 0.5, 0.5], 2, 1, 3),
-        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], 1, 6, 6),
         ([0.9, 0.5, 0.1, 0.0, 0.0, 0.0], None, 6, 6),
     ],
 )
 def test_patience_restores_the_best_weights(scores, patience, best_epoch, n_epochs):
-    kept = []
-    left = iter(scores)
+    kept, left = [], iter(scores)
     spy = Spy("on_epoch_end", lambda net, _: kept.append(weights_of(net)))
     net = fit(max_epochs=6, validate=lambda: next(left), patience=patience, callbacks=[spy])
     assert len(kept) == len(net.history) == n_epochs
     assert net.best_epoch_ == best_epoch
-    assert all(map(torch.equal, weights_of(net), kept[best_epoch - 1]))
-    for other in kept[: best_epoch - 1] + kept[best_epoch:]:
-        assert not all(map(torch.equal, weights_of(net), other))
+    are_kept = [all(map(torch.equal, weights_of(net), weights)) for weights in kept]
+    assert are_kept == [epoch == best_epoch for epoch in range(1, n_epochs + 1)]
 
 
 def test_validation_may_predict():
@@ -183,9 +166,7 @@ def check_is_clean(net):
 
 @pytest.mark.parametrize("what", ["gradient", "loss"])
 @pytest.mark.parametrize("criterion", [CrossEntropyLoss, DiceLoss])
-@pytest.mark.parametrize(
-    "steps, batch_size", [(1, STEP_SIZE), (1, 1), (2, STEP_SIZE), (99, STEP_SIZE)]
-)
+@pytest.mark.parametrize("steps, batch_size", [(1, STEP_SIZE), (1, 1), (2, STEP_SIZE), (99, 4)])
 def test_what_is_not_finite_keeps_the_step_before(what, criterion, steps, batch_size, monkeypatch):
     """On a device that is not asked in every step the error comes later, and says the same."""
     kept = []
@@ -198,9 +179,8 @@ def test_what_is_not_finite_keeps_the_step_before(what, criterion, steps, batch_
             monkeypatch.setattr(net.criterion_, "value", lambda sums: value(sums) * torch.nan)
 
     monkeypatch.setattr(_net, "FiniteGuard", lambda optimizer, _: FiniteGuard(optimizer, steps))
-    begin = Spy("on_batch_begin", poison)
     end = Spy("on_batch_end", lambda net, _: kept.append(weights_of(net)))
-    net = make_net(criterion=criterion, callbacks=[begin, end])
+    net = make_net(criterion=criterion, callbacks=[Spy("on_batch_begin", poison), end])
     with pytest.raises(ValueError, match=f"The {what} is not finite in epoch 1, batch 3 of 5"):
         fit_net(net, make_sampler(batch_size=batch_size))
     assert not all(map(torch.equal, kept[0], kept[1]))

@@ -1,4 +1,4 @@
-"""What a fit changes in torch is as before afterwards."""
+"""What a fit changes in torch is as before afterwards, and what a process of a job does alone."""
 
 import contextlib
 import threading
@@ -8,12 +8,24 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
 
 from skdice import DiceTokenTagger
-from skdice.nn import denormals_flushed, resolve_device, resolve_precision, seeded
+from skdice.nn import (
+    Ranks,
+    StepSampler,
+    current_ranks,
+    denormals_flushed,
+    is_first_process,
+    resolve_device,
+    resolve_precision,
+    seeded,
+)
 
 from ..corpora import easy_corpus
+from .toy import make_batcher, make_dataset
 
 
 def flushes_denormals():
@@ -45,26 +57,27 @@ def test_generator_and_denormals_are_as_before_a_block(not_flushing, before, err
     assert flushes_denormals() is before
 
 
+HAS_CUDA, HAS_MPS, HAS_BOTH, HAS_NONE = (True, False), (False, True), (True, True), (False, False)
+
+
 @pytest.mark.parametrize(
-    "device, cuda, mps, expected",
+    "device, has, expected",
     [
-        ("auto", False, False, "cpu"),
-        ("auto", True, True, "cuda"),
-        ("auto", False, True, "mps"),
-        ("cpu", True, True, "cpu"),
-        ("cuda", True, False, "cuda"),
-        ("cuda:1", True, False, "cuda:1"),
-        ("mps", False, True, "mps"),
-        ("cuda", False, False, "{'auto', 'cpu'}"),
-        ("cuda:2", True, False, "{'auto', 'cpu', 'cuda:0', 'cuda:1'}"),
-        ("mps", True, False, "{'auto', 'cpu', 'cuda:0', 'cuda:1'}"),
-        ("cuda:0", False, True, "{'auto', 'cpu', 'mps:0'}"),
+        ("auto", HAS_NONE, "cpu"),
+        ("auto", HAS_BOTH, "cuda"),
+        ("auto", HAS_MPS, "mps"),
+        ("cpu", HAS_BOTH, "cpu"),
+        ("cuda:1", HAS_CUDA, "cuda:1"),
+        ("mps", HAS_MPS, "mps"),
+        ("cuda", HAS_NONE, "{'auto', 'cpu'}"),
+        ("cuda:2", HAS_CUDA, "{'auto', 'cpu', 'cuda:0', 'cuda:1'}"),
+        ("cuda:0", HAS_MPS, "{'auto', 'cpu', 'mps:0'}"),
     ],
 )
-def test_device(monkeypatch, device, cuda, mps, expected):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+def test_device(monkeypatch, device, has, expected):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: has[0])
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: has[1])
     if expected[0] != "{":
         assert resolve_device(device) == expected
     else:
@@ -116,3 +129,82 @@ def test_fits_in_threads_are_those_one_after_the_other(tiny_bert, frozen, tmp_pa
         np.testing.assert_array_equal(found, alone[k % 2])
     assert np.abs(alone[0] - alone[1]).max() > 1e-3
     assert torch.equal(torch.get_rng_state(), state)
+
+
+# -- what each process of a job does alone ---------------------------------------------------------
+
+
+def steps_of(dataset, ranks, step_size, batch_size):
+    batcher = make_batcher(dataset, batch_size)
+    return list(StepSampler(batcher, step_size, np.random.default_rng(0), ranks))
+
+
+def items_of(batches):
+    return [item for batch in batches for item in batch["item"].tolist()]
+
+
+rows = st.lists(st.tuples(st.integers(2, 9), st.integers(0, 3)), min_size=1, max_size=20)
+
+
+@given(rows, st.integers(1, 4), st.integers(1, 4), st.integers(1, 5))
+@settings(deadline=None, max_examples=40)
+def test_processes_deal_out_the_steps_of_one(rows, step_size, batch_size, count):
+    dataset = make_dataset([length for length, _ in rows], [n for _, n in rows])
+    whole = steps_of(dataset, Ranks(), step_size * count, batch_size)
+    dealt = [steps_of(dataset, Ranks(i, count), step_size, batch_size) for i in range(count)]
+    assert {len(steps) for steps in dealt} == {len(whole)}
+    for step, parts in zip(whole, zip(*dealt)):
+        assert all(parts), "each process has a batch"
+        assert sorted(items_of([batch for part in parts for batch in part])) == sorted(
+            items_of(step)
+        )
+        sizes = [sum(len(batch["input_ids"]) for batch in part) for part in parts]
+        assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("is_launched", [True, False])
+def test_a_job_refuses_a_number_of_a_gpu(is_launched, monkeypatch):
+    """All processes would take the same GPU; each of them has the one of its own number."""
+    if is_launched:
+        for name, value in {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1"}.items():
+            monkeypatch.setenv(name, value)
+    for name, value in {"is_initialized": True, "get_rank": 1, "get_world_size": 2}.items():
+        monkeypatch.setattr(torch.distributed, name, lambda value=value: value)
+    taken = []
+    monkeypatch.setattr(torch.cuda, "set_device", taken.append)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    with pytest.raises(
+        ValueError, match=r"Write device='cuda' in a job of 2 processes.*Got 'cuda:0' instead"
+    ):
+        current_ranks("cuda:0")
+    assert taken == []
+    assert current_ranks("cuda") == Ranks(1, 2, "cuda")
+    assert taken == [1] * is_launched
+
+
+def test_sums_come_back_to_tensors_of_all_shapes(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda flat: flat.mul_(2))
+    tensors = [torch.ones(2, 3).T, torch.ones((), dtype=torch.long), torch.ones(4)[::2]]
+    Ranks(0, 2).add_up(tensors)
+    assert [tensor.tolist() for tensor in tensors] == [[[2.0, 2.0]] * 3, 2, [2.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    "environment, is_first",
+    [
+        ({}, True),
+        ({"RANK": "0", "WORLD_SIZE": "1"}, True),
+        ({"WORLD_SIZE": "4"}, True),
+        ({"RANK": "0", "WORLD_SIZE": "4"}, True),
+        ({"RANK": "3", "WORLD_SIZE": "4"}, False),
+    ],
+)
+def test_what_the_launcher_says(environment, is_first, monkeypatch):
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert is_first_process() is is_first
+    if environment.get("WORLD_SIZE") != "4" or "RANK" not in environment:
+        assert current_ranks("cpu") == Ranks()
+    assert not torch.distributed.is_initialized()

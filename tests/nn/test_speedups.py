@@ -4,6 +4,7 @@ Neither changes what is learned.
 """
 
 import shutil
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -24,30 +25,23 @@ FAMILIES = ["bert", "distilbert", "modernbert"]
 
 
 @pytest.fixture
-def attended(monkeypatch):
-    """What the fused kernel is told to drop of its weights."""
-    attend, seen = torch.nn.functional.scaled_dot_product_attention, []
+def seen(monkeypatch):
+    """What attention drops of its weights, and the shares that are dropped of its output."""
+    attend, drop = nn.functional.scaled_dot_product_attention, nn.functional.dropout
+    seen = {"weights": [], "output": []}
 
-    def look(*args, dropout_p=0.0, **kwargs):
-        seen.append(dropout_p)
+    def look_at_weights(*args, dropout_p=0.0, **kwargs):
+        seen["weights"].append(dropout_p)
         return attend(*args, dropout_p=dropout_p, **kwargs)
 
-    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", look)
-    return seen
-
-
-@pytest.fixture
-def dropped(monkeypatch):
-    """Shares that are dropped of what attention gives."""
-    drop, seen = torch.nn.functional.dropout, []
-
-    def look(input, p=0.5, *args):
+    def look_at_output(input, p=0.5, *args):
         output = drop(input, p, *args)
         if input.ndim == 4:  # By heads.
-            seen.append((p, float((output == 0).float().mean())))
+            seen["output"].append((p, float((output == 0).float().mean())))
         return output
 
-    monkeypatch.setattr(torch.nn.functional, "dropout", look)
+    monkeypatch.setattr(nn.functional, "scaled_dot_product_attention", look_at_weights)
+    monkeypatch.setattr(nn.functional, "dropout", look_at_output)
     return seen
 
 
@@ -62,31 +56,31 @@ def module_with(dropout, model, directory):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_output_is_dropped(tiny_models, tmp_path, attended, dropped, family):
+def test_output_is_dropped(tiny_models, tmp_path, seen, family):
     module = module_with(0.3, tiny_models(family), tmp_path)
     torch.manual_seed(0)
     with own_attention(module):
         module.train()(**make_inputs())
-        assert set(attended) == {0.0}
-        assert {p for p, _ in dropped} == {0.3}
-        shares = [share for _, share in dropped]
+        assert set(seen["weights"]) == {0.0}
+        assert {p for p, _ in seen["output"]} == {0.3}
+        shares = [share for _, share in seen["output"]]
         assert sum(shares) / len(shares) == pytest.approx(0.3, abs=0.05)
-        dropped.clear()
+        seen["output"].clear()
         module.eval()(**make_inputs())
-        assert {share for _, share in dropped} <= {0.0}
-    attended.clear()
+        assert {share for _, share in seen["output"]} <= {0.0}
+    seen["weights"].clear()
     module.train()(**make_inputs())
-    assert set(attended) == {0.3}
+    assert set(seen["weights"]) == {0.3}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nothing_else_changes(tiny_models, tmp_path, family):
     """Without dropout outputs and gradients are the same."""
     module = module_with(0.0, tiny_models(family), tmp_path).train()
-    found = []
     for part in module.modules():
-        if isinstance(part, torch.nn.Dropout):
+        if isinstance(part, nn.Dropout):
             part.p = 0.0
+    found = []
     for block in (torch.enable_grad(), own_attention(module)):
         with block:
             module.zero_grad()
@@ -94,8 +88,7 @@ def test_nothing_else_changes(tiny_models, tmp_path, family):
             logits.square().sum().backward()
         gradients = [p.grad.clone() for p in module.parameters() if p.grad is not None]
         found.append([logits.detach(), *gradients])
-    for a, b in zip(*found, strict=True):
-        torch.testing.assert_close(a, b, rtol=0, atol=0)
+    torch.testing.assert_close(*found, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("family, is_fused", [("bert", True), ("xlnet", False)])
@@ -111,11 +104,11 @@ def test_put_back_after_an_error(tiny_models, family, is_fused):
     assert transformer.config._attn_implementation == before
 
 
-def test_in_a_fit(tiny_bert, attended, dropped):
+def test_in_a_fit(tiny_bert, seen):
     tagger = DiceTokenTagger(tiny_bert, max_epochs=1, random_state=0, verbose=0)
     tagger.fit(*easy_corpus(8))
-    assert set(attended) == {0.0}
-    assert {p for p, _ in dropped} == {0.1}
+    assert set(seen["weights"]) == {0.0}
+    assert {p for p, _ in seen["output"]} == {0.1}
     assert tagger.net_.module_.transformer.config._attn_implementation == "sdpa"
 
 
@@ -167,62 +160,21 @@ def test_the_steps_are_those_of_the_whole_matrix(padding_idx):
 
 
 def test_other_rows_do_not_decay():
+    """Nor are they lost if the block ends by an error."""
     model = Model()
     before = model.embedding.weight.detach().clone()
-    with compact_embedding(model, np.array(IDS)):
+    with suppress(KeyboardInterrupt), compact_embedding(model, np.array(IDS)):
         optimizer = train(model, IDS, weight_decay=0.5)
         n_kept = sum(state["exp_avg"].numel() for state in optimizer.state.values())
+        saved = {name: weight.clone() for name, weight in model.state_dict().items()}
+        raise KeyboardInterrupt
     changed = (model.embedding.weight != before).any(1)
     assert changed.nonzero().ravel().tolist() == [0, 3, 5, 7]
     assert n_kept == 4 * 3 + model.head.weight.numel()
-
-
-def test_other_pieces_can_be_looked_up_in_eval_mode():
-    model = Model()
-    with compact_embedding(model, np.array(IDS)):
-        train(model, IDS)
-        trained = model(torch.tensor(IDS))
-        model.eval()
-        assert torch.equal(model(torch.tensor(IDS)), trained)
-        inside = model(torch.arange(20))
-        model.train()
-        train(model, IDS)
-        assert not torch.equal(model(torch.tensor(IDS)), trained)
-    model.eval()
-    assert not torch.equal(model(torch.tensor(IDS)), trained)
-    assert not torch.equal(model(torch.arange(20)), inside)
-
-
-def test_put_together_after_an_error():
-    model = Model()
-    before = model.embedding.weight.detach().clone()
-
-    def interrupted():
-        train(model, IDS)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), compact_embedding(model, np.array(IDS)):
-        interrupted()
     assert model.embedding.weight.requires_grad
-    assert not torch.equal(model.embedding.weight, before)
-
-
-def test_the_state_is_that_of_the_whole_matrix():
-    model, other = Model(), Model()
-    names = list(model.state_dict())
-    with compact_embedding(model, np.array(IDS)):
-        train(model, IDS)
-        saved = {name: weight.clone() for name, weight in model.state_dict().items()}
-        assert list(saved) == names
-        other.load_state_dict(saved)
-        trained = model(torch.tensor(IDS))
-        assert torch.equal(other(torch.tensor(IDS)), trained)
-        train(model, IDS)
-        model.load_state_dict(saved)
-        assert torch.equal(model(torch.tensor(IDS)), trained)
-        with pytest.raises(RuntimeError, match=r"embedding\.used"):
-            model.load_state_dict({"head.weight": saved["head.weight"]})
-    assert torch.equal(model.embedding.weight, other.embedding.weight)
+    # A state that is saved inside is that of the whole matrix.
+    assert list(saved) == list(model.state_dict())
+    torch.testing.assert_close(saved, dict(model.state_dict()), rtol=0, atol=0)
 
 
 class Scaled(nn.Embedding):
@@ -251,14 +203,14 @@ def test_left_alone(why):
 
 @pytest.mark.parametrize("family", ["bert", "xlnet", "modernbert"])
 def test_fits_are_the_same(family, tiny_models, monkeypatch):
-    """Up to rounding and, since nothing decays here, for all rows."""
+    """Up to rounding and, since nothing decays here, for all rows, those to validate on too."""
     X, y = easy_corpus(12)
     tagger = DiceTokenTagger(
         tiny_models(family), max_epochs=2, lr=1e-3, weight_decay=0, batch_size=4, random_state=0,
         validation_fraction=0.25, precision="fp32", verbose=0,
     )  # fmt: skip
     compact = tagger.fit(X, y).predict_proba(X)
-    sizes = []
+    scores, sizes = tagger.history_["valid_score"].tolist(), []
 
     def whole(module, pieces):
         sizes.append(
@@ -270,3 +222,4 @@ def test_fits_are_the_same(family, tiny_models, monkeypatch):
     plain = tagger.fit(X, y).predict_proba(X)
     assert sizes[0][0] < 0.9 * sizes[0][1], "nothing was left out, so nothing is shown"
     np.testing.assert_allclose(np.concatenate(compact), np.concatenate(plain), rtol=0, atol=1e-5)
+    assert tagger.history_["valid_score"].tolist() == scores

@@ -1,13 +1,21 @@
-"""Scores of whole entities, by hand, and what is refused; test_seqeval.py has many more."""
+"""Scores of entities and of single tags, by hand, and scorers; test_seqeval.py has many more."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
+from sklearn.metrics import accuracy_score, f1_score
+from sklearn.model_selection import KFold, cross_validate
 
 from skdice.metrics import (
     entity_classification_report,
     entity_f1_score,
+    entity_f1_scorer,
     entity_precision_recall_fscore_support,
+    squad_exact_match_scorer,
+    squad_f1_scorer,
     tag_f1_score,
+    tag_f1_scorer,
 )
 
 SCORES = [entity_f1_score, entity_precision_recall_fscore_support, entity_classification_report]
@@ -82,3 +90,79 @@ def test_bad_options(score, options, message):
 def test_tag_of_another_scheme_names_row_and_side():
     with pytest.raises(ValueError, match="row 1 of y_pred: tag 0 is 'E-X'"):
         entity_f1_score([["O"], ["O"]], [["O"], ["E-X"]], mode="strict", scheme="IOB2")
+
+
+# -- single tags -----------------------------------------------------------------------------------
+
+AVERAGES = ["micro", "macro", "weighted", None]
+
+
+def random_rows(random, tags):
+    return [random.choice(tags, size=length).tolist() for length in random.integers(0, 9, 40)]
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+def test_equals_sklearn_on_the_flat_tags(average):
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        y_true = random_rows(random, ["O", "B-X", "I-X", "B-Y"])
+        y_pred = [random.choice(["O", "B-X", "I-X", "E-Z"], len(row)).tolist() for row in y_true]
+        flat_true, flat_pred = np.concatenate(y_true), np.concatenate(y_pred)
+        np.testing.assert_allclose(
+            tag_f1_score(y_true, y_pred, average=average),
+            f1_score(flat_true, flat_pred, average=average, zero_division=0),
+            rtol=1e-12,
+        )
+        assert tag_f1_score(y_true, y_pred) == accuracy_score(flat_true, flat_pred)
+
+
+@pytest.mark.parametrize("average", AVERAGES[:3])
+@pytest.mark.parametrize("zero_division", [0, 1])
+@pytest.mark.parametrize("rows", [[], [[]]])
+def test_no_words(rows, average, zero_division):
+    score = tag_f1_score(rows, rows, average=average, zero_division=zero_division)
+    assert type(score) is float
+    assert score == zero_division
+
+
+# -- scorers ---------------------------------------------------------------------------------------
+
+SENTENCES = [["Ada", "sleeps"], ["in", "Paris", "now"]] * 6
+TAGS = [["B-PER", "O"], ["O", "B-LOC", "O"]] * 6
+QUESTIONS = [("Who?", "Ada Byron sleeps."), ("Where?", "In Paris or Rome.")] * 3
+ANSWERS = [{"text": ["Ada Byron", "Ada Byron sleeps"]}, {"text": []}] * 3
+
+
+class Guess(BaseEstimator):
+    """Tags each capitalised word with one tag, or answers with the first word of the context."""
+
+    def __init__(self, tag="B-PER"):
+        self.tag = tag
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        if self.tag is None:
+            return np.array([context.split()[0] for _, context in X], dtype=object)
+        return [[self.tag if word[0].isupper() else "O" for word in words] for words in X]
+
+
+@pytest.mark.parametrize("container", [list, pd.Series])
+@pytest.mark.parametrize(
+    "estimator, X, y, scoring, expected",
+    [
+        (Guess(), SENTENCES, TAGS, {"entity": entity_f1_scorer, "tag": tag_f1_scorer}, [0.5, 0.8]),
+        (
+            Guess(None),
+            QUESTIONS,
+            ANSWERS,
+            {"exact_match": squad_exact_match_scorer, "f1": squad_f1_scorer},
+            [0, 1 / 3],
+        ),
+    ],
+)
+def test_cross_validation(container, estimator, X, y, scoring, expected):
+    scores = cross_validate(estimator, container(X), container(y), cv=KFold(3), scoring=scoring)
+    found = [scores[f"test_{name}"] for name in scoring]
+    np.testing.assert_allclose(found, np.repeat([expected], 3, axis=0).T)
