@@ -180,14 +180,15 @@ def check_number(
     closed: str = "left",
     integer: bool = False,
     optional: bool = False,
-    words: Collection[str] = (),
+    words: Collection[str | bool] = (),
 ) -> None:
     """Raise a ValueError unless ``value`` is a number in a range, None if optional, or a word.
 
     ``closed`` is one of ``"left"``, ``"right"``, ``"both"``, ``"neither"``, as in
     ``sklearn.utils._param_validation.Interval``.
     """
-    if (optional and value is None) or (isinstance(value, str) and value in words):
+    is_word = isinstance(value, str | bool | np.bool_) and value in words
+    if is_word or (optional and value is None):
         return
     with_low, with_high = closed in ("left", "both"), closed in ("right", "both")
     kind = numbers.Integral if integer else numbers.Real
@@ -200,6 +201,9 @@ def check_number(
     what = _in_words([*map(repr, words), *["None"] * optional, "an int" if integer else "a float"])
     bounds = f"{'[' if with_low else '('}{low}, {high}{']' if with_high else ')'}"
     raise not_allowed(owner, name, f"{what} in the range {bounds}", value)
+
+
+check_verbose = partial(check_number, low=0, integer=True, words=(True, False))
 
 
 def not_allowed(
@@ -225,12 +229,6 @@ def check_option(owner: str, name: str, value: Any, options: Collection[Any]) ->
     ):
         allowed = f"one of {{{', '.join(map(repr, options))}}}"
         raise not_allowed(owner, name, allowed, value)
-
-
-def check_verbose(owner: str, name: str, value: Any) -> None:
-    """Raise a ValueError unless ``value`` is an int >= 0 or a bool."""
-    if not isinstance(value, bool | np.bool_):
-        check_number(owner, name, value, low=0, integer=True)
 
 
 def check_random_state(owner: str, name: str, value: Any) -> None:
