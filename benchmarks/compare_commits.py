@@ -22,21 +22,7 @@ import pandas as pd
 
 ROOT = Path(__file__).parents[1]
 NAMES, PLACES = ["Anna", "Bob", "Cleo", "Dan"], ["Oslo", "Paris", "Rome", "Lima"]
-WORDS = [
-    "the",
-    "a",
-    "sees",
-    "walks",
-    "in",
-    "of",
-    "big",
-    "red",
-    "house",
-    "tree",
-    "and",
-    "or",
-    "river",
-]
+WORDS = ["the", "a", "sees", "walks", "in", "of", "big", "red", "house", "tree", "and", "river"]
 LOSSES = ("ce", "dice", "dsc", "auto")
 
 

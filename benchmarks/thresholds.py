@@ -57,7 +57,7 @@ def cell(
     p, y = estimator.predict_proba(parts.test.take(tested).X)[:, 1], labels[1][tested]
     precision, recall, _ = precision_recall_curve(y, p)
     best = (2 * precision * recall / np.maximum(precision + recall, 1e-12)).max()
-    thresholds = {"auto": estimator.threshold_, "share": labels[0][rows].mean(), ".5": 0.5}
+    thresholds = {"auto": estimator.threshold_, ".5": 0.5}
     f1 = {name: _f1(y, p > threshold) for name, threshold in thresholds.items()}
     return f1 | {"best in hindsight": 100 * best, "threshold": estimator.threshold_}
 
@@ -89,7 +89,7 @@ def main() -> None:
                     row = pd.DataFrame([dict(zip(keys, key)) | found])
                     done = pd.concat([done, row], ignore_index=True)
                     done.to_csv(args.out, index=False)
-    names = ["auto", "share", ".5", "best in hindsight"]
+    names = ["auto", ".5", "best in hindsight"]
     print(done.groupby(keys[:2])[names].mean().round(1).to_markdown())
 
 

@@ -1,10 +1,10 @@
 """Parameters of estimators and losses, each stated once: name, type, default, check, documentation.
 
-A parameter is a field of a dataclass. What it may be stands in its annotation, what it means there
-or in the section "Parameters" of the docstring of its class::
+A parameter is a field of a dataclass. What it may be stands in its annotation::
 
-    max_epochs: Annotated[int, number("Passes over the rows.", low=1, integer=True)] = 3
+    max_epochs: Annotated[int, number(low=1, integer=True)] = 3
 
+What it means stands under its name in the section "Parameters" of the docstring of its class.
 :func:`parametrised` makes the constructor of these fields and lists them all in that section, those
 of base classes as well. The words of the errors are scikit-learn's.
 """
@@ -34,7 +34,6 @@ class Parameter:
     """What a parameter may be, what it means, and what it has a say in."""
 
     kind: str  # what it may be, for readers
-    doc: str = ""  # what it means; if empty, the docstring of its class says so
     # Takes the name of the class, that of the parameter, and its value; raises a ValueError.
     check: Check | None = None
     # Whether another value makes another fit, only other predictions ("in predictions"), or changes
@@ -44,10 +43,10 @@ class Parameter:
     counted: Callable[[Any], Any] | None = None
     on_card: bool = True  # whether a model card names it
     rare: bool = False  # whether it is one of the "Other Parameters", which few have to set
+    doc: str = ""  # what it means, from the docstring of its class
 
 
 def number(
-    doc: str = "",
     *,
     low: float = -math.inf,
     high: float = math.inf,
@@ -61,18 +60,18 @@ def number(
     bounds: dict[str, Any] = {"low": low, "high": high, "closed": closed, "integer": integer}
     check = partial(check_number, **bounds, optional=optional, words=words)
     kinds = ["int" if integer else "float", *(f'"{word}"' for word in words)]
-    return Parameter(_in_words(kinds), doc, check, **more)
+    return Parameter(_in_words(kinds), check, **more)
 
 
-def option(doc: str = "", **more: Any) -> Parameter:
+def option(**more: Any) -> Parameter:
     """Return a parameter that is one of the names of its ``Literal``."""
-    return Parameter("", doc, **more)
+    return Parameter("", **more)
 
 
-def flag(doc: str = "", words: tuple[str, ...] = ()) -> Parameter:
+def flag(words: tuple[str, ...] = ()) -> Parameter:
     """Return a parameter that is True, False or a word."""
     kinds = ["bool", *(f'"{word}"' for word in words)]
-    return Parameter(_in_words(kinds), doc, partial(check_option, options=(True, False, *words)))
+    return Parameter(_in_words(kinds), partial(check_option, options=(True, False, *words)))
 
 
 _KNOWN: dict[Any, dict[str, Parameter]] = {}  # Not functools.cache, which torch.compile refuses.
@@ -84,8 +83,7 @@ def parameters_of(cls: Any) -> dict[str, Parameter]:
         hints, texts = get_type_hints(cls, include_extras=True), _texts_of(cls)
         _KNOWN[cls] = {
             known.name: _with_options(
-                replace(mark, doc=mark.doc or texts.get(known.name, "")),
-                get_args(hints[known.name])[0],
+                replace(mark, doc=texts.get(known.name, "")), get_args(hints[known.name])[0]
             )
             for known in fields(cls)
             for mark in getattr(hints[known.name], "__metadata__", ())
@@ -182,14 +180,15 @@ def check_number(
     closed: str = "left",
     integer: bool = False,
     optional: bool = False,
-    words: Collection[str] = (),
+    words: Collection[str | bool] = (),
 ) -> None:
     """Raise a ValueError unless ``value`` is a number in a range, None if optional, or a word.
 
     ``closed`` is one of ``"left"``, ``"right"``, ``"both"``, ``"neither"``, as in
     ``sklearn.utils._param_validation.Interval``.
     """
-    if (optional and value is None) or (isinstance(value, str) and value in words):
+    is_word = isinstance(value, str | bool | np.bool_) and value in words
+    if is_word or (optional and value is None):
         return
     with_low, with_high = closed in ("left", "both"), closed in ("right", "both")
     kind = numbers.Integral if integer else numbers.Real
@@ -202,6 +201,9 @@ def check_number(
     what = _in_words([*map(repr, words), *["None"] * optional, "an int" if integer else "a float"])
     bounds = f"{'[' if with_low else '('}{low}, {high}{']' if with_high else ')'}"
     raise not_allowed(owner, name, f"{what} in the range {bounds}", value)
+
+
+check_verbose = partial(check_number, low=0, integer=True, words=(True, False))
 
 
 def not_allowed(
@@ -227,12 +229,6 @@ def check_option(owner: str, name: str, value: Any, options: Collection[Any]) ->
     ):
         allowed = f"one of {{{', '.join(map(repr, options))}}}"
         raise not_allowed(owner, name, allowed, value)
-
-
-def check_verbose(owner: str, name: str, value: Any) -> None:
-    """Raise a ValueError unless ``value`` is an int >= 0 or a bool."""
-    if not isinstance(value, bool | np.bool_):
-        check_number(owner, name, value, low=0, integer=True)
 
 
 def check_random_state(owner: str, name: str, value: Any) -> None:

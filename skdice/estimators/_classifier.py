@@ -15,17 +15,6 @@ from ._sklearn import ClassifierMixin
 
 TextRows = Texts | Pairs
 
-_POS_LABEL = """
-The positive one of two classes, by default the larger label. Set losses leave out the other class,
-and where ``score`` is F1, it is the F1 of this class. None with more classes or several labels.
-"""
-_THRESHOLD = """
-The probability above which the positive one of two classes, or a label, is predicted. "auto" is
-0.5; if the positive class is rare and the loss is cross-entropy without class weights, it is the
-share of positive training rows: better for F1, worse for accuracy. "cv" tunes it, or one for each
-class or label, for the score on the training rows: five more models are fitted, and each predicts
-the fifth of the rows that it was not trained on.
-"""
 _ATTRIBUTES = """\
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted. Multi-label: the names of the columns of y, or their numbers.
@@ -41,21 +30,33 @@ _ATTRIBUTES = """\
 
 @parametrised
 class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
-    """Base of the classifiers: a row of one or two texts gets a label, or several of them."""
+    """Base of the classifiers: a row of one or two texts gets a label, or several of them.
+
+    Parameters
+    ----------
+    pos_label
+        The positive one of two classes, by default the larger label. Set losses leave out the other
+        class, and where ``score`` is F1, it is the F1 of this class. None with more classes or
+        several labels.
+    truncation
+        What is done with longer texts.
+    threshold
+        The probability above which the positive one of two classes, or a label, is predicted.
+        "auto" is 0.5. If the positive class is rare and the loss is cross-entropy without class
+        weights, it is the share of positive training rows: better for F1, worse for accuracy. "cv"
+        tunes it, or one for each class or label, for the score on the training rows: five more
+        models are fitted, and each predicts the fifth of the rows that it was not trained on.
+    """
 
     _texts: ClassVar[dict[str, str]] = {
         **TextEstimator._texts,
         "attributes": _ATTRIBUTES + FITTED_ATTRIBUTES,
     }
 
-    pos_label: Annotated[Any, Parameter("label", _POS_LABEL)] = None
-    truncation: Annotated[str, Parameter("str", "What is done with longer texts.")] = (
-        "longest_first"
-    )
-
+    pos_label: Annotated[Any, Parameter("label")] = None
+    truncation: Annotated[str, Parameter("str")] = "longest_first"
     threshold: Annotated[
-        float | str,
-        number(_THRESHOLD, low=0, high=1, closed="neither", words=("auto", "cv")),
+        float | str, number(low=0, high=1, closed="neither", words=("auto", "cv"))
     ] = "auto"
 
     classes_ = FittedAttribute[np.ndarray]("task.classes")

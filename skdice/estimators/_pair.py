@@ -6,11 +6,6 @@ from .._parameters import option, parametrised
 from ..tasks import ClassifyingPairs
 from ._classifier import TextClassifier
 
-_TRUNCATION = """
-Longer pairs lose the end of the longer text ("longest_first") or of the second one, with a warning
-that counts them, or are an error. A fitted classifier keeps what it was fitted with.
-"""
-
 
 @parametrised
 class DicePairClassifier(TextClassifier):
@@ -30,7 +25,10 @@ class DicePairClassifier(TextClassifier):
 
     Parameters
     ----------
-    %(parameters)s
+    truncation
+        Longer pairs lose the end of the longer text ("longest_first") or of the second one, with a
+        warning that counts them, or are an error. A fitted classifier keeps what it was fitted
+        with.
 
     Attributes
     ----------
@@ -58,6 +56,4 @@ class DicePairClassifier(TextClassifier):
 
     _task_class = ClassifyingPairs
 
-    truncation: Annotated[Literal["longest_first", "second", "error"], option(_TRUNCATION)] = (
-        "longest_first"
-    )
+    truncation: Annotated[Literal["longest_first", "second", "error"], option()] = "longest_first"

@@ -9,24 +9,6 @@ from ..tasks import Querying, check_queries
 from ._base import FittedAttribute
 from ._words import WordTagger
 
-_STRIDE = """
-Pieces of the sentence that neighbouring windows share; by default a quarter of what fits beside
-the query. An entity that no window has as a whole cannot be found.
-"""
-_QUERIES = """
-What to ask for each label. Labels without a query get a default one, if they are common (PER, LOC,
-ORG, Disease, ...), or else their name, with a warning.
-"""
-_CANDIDATES = """
-Pairs of words on which matches of a start with an end are trained: "all" pairs of a window, those
-of a "gold" start and a gold end, those of a predicted or gold start and end ("pred_and_gold"), or
-these and some random ones, which are drawn for each batch ("pred_gold_random").
-"""
-_DECODE = """
-"flat" gives the best set of entities without overlap, "nested" all whose start, end and match are
-above the threshold. ``predict`` always gives flat tags.
-"""
-
 
 def _check_span_weights(owner: str, name: str, value: Any) -> None:
     if not isinstance(value, tuple | list) or len(value) != 3 or not any(value):
@@ -50,7 +32,22 @@ class DiceQueryTagger(WordTagger[Querying]):
 
     Parameters
     ----------
-    %(parameters)s
+    stride
+        Pieces of the sentence that neighbouring windows share; by default a quarter of what fits
+        beside the query. An entity that no window has as a whole cannot be found.
+    queries
+        What to ask for each label. Labels without a query get a default one, if they are common
+        (PER, LOC, ORG, Disease, ...), or else their name, with a warning.
+    span_weights
+        Weights of the losses of starts, ends and matches; divided by their sum.
+    match_candidates
+        Pairs of words on which matches of a start with an end are trained: "all" pairs of a window,
+        those of a "gold" start and a gold end, those of a predicted or gold start and end
+        ("pred_and_gold"), or these and some random ones, which are drawn for each batch
+        ("pred_gold_random").
+    decode
+        "flat" gives the best set of entities without overlap, "nested" all whose start, end and
+        match are above the threshold. ``predict`` always gives flat tags.
 
     Attributes
     ----------
@@ -92,20 +89,15 @@ class DiceQueryTagger(WordTagger[Querying]):
     >>> tagger.predict_spans([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
     """
 
-    stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
+    stride: Annotated[int | None, number(low=0, integer=True, optional=True)] = None
     queries: Annotated[
-        dict[str, str] | None, Parameter("dict of label to str", _QUERIES, check_queries)
+        dict[str, str] | None, Parameter("dict of label to str", check=check_queries)
     ] = None
     span_weights: Annotated[
-        Sequence[float],
-        Parameter(
-            "tuple of 3 floats",
-            "Weights of the losses of starts, ends and matches; divided by their sum.",
-            _check_span_weights,
-        ),
+        Sequence[float], Parameter("tuple of 3 floats", check=_check_span_weights)
     ] = (1, 1, 0.1)
-    match_candidates: Annotated[MatchCandidates, option(_CANDIDATES)] = "pred_gold_random"
-    decode: Annotated[Literal["flat", "nested"], option(_DECODE)] = "flat"
+    match_candidates: Annotated[MatchCandidates, option()] = "pred_gold_random"
+    decode: Annotated[Literal["flat", "nested"], option()] = "flat"
 
     labels_ = FittedAttribute[list[str]]("task.labels")
     queries_ = FittedAttribute[dict[str, str]]("task.queries")

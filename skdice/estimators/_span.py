@@ -13,23 +13,6 @@ from ..tasks import Answering
 from ..text import Answer
 from ._base import FittedAttribute, TextEstimator
 
-_STRIDE = """
-Pieces of the context that neighbouring windows share; by default a quarter of what fits beside the
-question.
-"""
-_NULL_THRESHOLD = """
-The prediction is "no answer" if its logit exceeds that of the best span by more than this number.
-"auto" tunes it for F1 on the validation part; without one it is 0, and if all training questions
-have answers, "no answer" is never predicted. "cv" tunes it on the training rows: five more models
-are fitted, and each predicts the fifth of the rows that it was not trained on. A fit then takes
-about six times as long.
-"""
-_ON_MISALIGNED = """
-What ``fit`` does if an answer does not stand at its ``answer_start``: "repair" takes the nearest
-place that has its text, "raise" raises an error, and "skip" leaves the answer out (and its row, if
-it has no other one). ``n_misaligned_`` and a warning have the number of such answers.
-"""
-
 
 @parametrised
 class DiceSpanExtractor(TextEstimator[Answering]):
@@ -45,7 +28,24 @@ class DiceSpanExtractor(TextEstimator[Answering]):
 
     Parameters
     ----------
-    %(parameters)s
+    stride
+        Pieces of the context that neighbouring windows share; by default a quarter of what fits
+        beside the question.
+    null_threshold
+        The prediction is "no answer" if its logit exceeds that of the best span by more than this
+        number. "auto" tunes it for F1 on the validation part; without one it is 0, and if all
+        training questions have answers, "no answer" is never predicted. "cv" tunes it on the
+        training rows: five more models are fitted, and each predicts the fifth of the rows that it
+        was not trained on. A fit then takes about six times as long.
+    n_best
+        Answers that ``predict_spans`` gives for each question.
+    max_answer_length
+        Longest answer, in pieces, that may be predicted.
+    on_misaligned
+        What ``fit`` does if an answer does not stand at its ``answer_start``: "repair" takes the
+        nearest place that has its text, "raise" raises an error, and "skip" leaves the answer out
+        (and its row, if it has no other one). ``n_misaligned_`` and a warning have the number of
+        such answers.
 
     Attributes
     ----------
@@ -83,19 +83,13 @@ class DiceSpanExtractor(TextEstimator[Answering]):
     array(['Oslo'], dtype=object)
     """
 
-    stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
+    stride: Annotated[int | None, number(low=0, integer=True, optional=True)] = None
     null_threshold: Annotated[
-        float | Literal["auto", "cv"],
-        number(_NULL_THRESHOLD, closed="both", words=("auto", "cv")),
+        float | Literal["auto", "cv"], number(closed="both", words=("auto", "cv"))
     ] = "auto"
-    n_best: Annotated[
-        int,
-        number("Answers that ``predict_spans`` gives for each question.", low=1, integer=True),
-    ] = 20
-    max_answer_length: Annotated[
-        int, number("Longest answer, in pieces, that may be predicted.", low=1, integer=True)
-    ] = 30
-    on_misaligned: Annotated[Literal["repair", "raise", "skip"], option(_ON_MISALIGNED)] = "repair"
+    n_best: Annotated[int, number(low=1, integer=True)] = 20
+    max_answer_length: Annotated[int, number(low=1, integer=True)] = 30
+    on_misaligned: Annotated[Literal["repair", "raise", "skip"], option()] = "repair"
 
     null_threshold_ = FittedAttribute[float]("task.null_threshold", set_by="with_null_threshold")
     n_misaligned_ = FittedAttribute[int]("task.n_misaligned")

@@ -11,34 +11,6 @@ from ..tasks import BIASES, Tagging
 from ._base import FittedAttribute
 from ._words import WordTagger
 
-_STRIDE = "Pieces that neighbouring windows share; a quarter of the window by default."
-_DECODE = """
-"constrained" gives the best sequence that is well-formed in the scheme of the training tags;
-"argmax" the best tag of each word.
-"""
-_CRF = """
-Whether to put a linear-chain conditional random field (CRF) over the tags of a sentence; its
-transitions are those that the scheme allows. The loss, whichever it is, and ``predict_proba`` then
-use the probability of each tag among all well-formed sequences. For chunk tags only. "auto" uses it
-for up to 1,200 entities that are not names: of those in sentences with a capital letter, at most
-two in three are capitalised. Other programs that load a saved model do not apply the CRF.
-"""
-_WORD_SHAPES = """
-Whether to use word-shape features: each word gets its shape (lower or upper case, capitalised,
-digits, ...) as its token type. So that texts in lower case are tagged as well, sentences without a
-capital letter get none, nor do three in ten others, drawn at random in each epoch of training.
-"auto" uses them if, in the other sentences, more than two in three entities are capitalised, and
-the encoder ignores case ("uncased"). An encoder without a table of token types gets one. The table
-is trained with the head, so ``n_frozen_layers`` must be None or 0. Other programs that load a saved
-model do not use the features.
-"""
-_BIAS = """
-Added to the logit of "O"; a negative bias finds more entities. "auto" tunes it for the score on the
-validation part. "cv" tunes it on the training rows: five more models are fitted, and each predicts
-the fifth of the rows that it was not trained on. No row is held out, and a fit takes about five
-times as long.
-"""
-
 
 @parametrised
 class DiceTokenTagger(WordTagger[Tagging]):
@@ -51,7 +23,31 @@ class DiceTokenTagger(WordTagger[Tagging]):
 
     Parameters
     ----------
-    %(parameters)s
+    stride
+        Pieces that neighbouring windows share; a quarter of the window by default.
+    decode
+        "constrained" gives the best sequence that is well-formed in the scheme of the training
+        tags; "argmax" the best tag of each word.
+    crf
+        Whether to put a linear-chain conditional random field (CRF) over the tags of a sentence;
+        its transitions are those that the scheme allows. The loss, whichever it is, and
+        ``predict_proba`` then use the probability of each tag among all well-formed sequences. For
+        chunk tags only. "auto" uses it for up to 1,200 entities that are not names: of those in
+        sentences with a capital letter, at most two in three are capitalised. Other programs that
+        load a saved model do not apply the CRF.
+    word_shapes
+        Whether to use word-shape features: each word gets its shape (lower or upper case,
+        capitalised, digits, ...) as its token type. So that texts in lower case are tagged as well,
+        sentences without a capital letter get none, nor do three in ten others, drawn at random in
+        each epoch of training. "auto" uses them if, in the other sentences, more than two in three
+        entities are capitalised, and the encoder ignores case ("uncased"). An encoder without a
+        table of token types gets one. The table is trained with the head, so ``n_frozen_layers``
+        must be None or 0. Other programs that load a saved model do not use the features.
+    background_bias
+        Added to the logit of "O"; a negative bias finds more entities. "auto" tunes it for the
+        score on the validation part. "cv" tunes it on the training rows: five more models are
+        fitted, and each predicts the fifth of the rows that it was not trained on. No row is held
+        out, and a fit takes about five times as long.
 
     Attributes
     ----------
@@ -91,13 +87,12 @@ class DiceTokenTagger(WordTagger[Tagging]):
     array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
     """
 
-    stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
-    decode: Annotated[Literal["constrained", "argmax"], option(_DECODE)] = "constrained"
-    crf: Annotated[bool | Literal["auto"], flag(_CRF, words=("auto",))] = "auto"
-    word_shapes: Annotated[bool | Literal["auto"], flag(_WORD_SHAPES, words=("auto",))] = "auto"
+    stride: Annotated[int | None, number(low=0, integer=True, optional=True)] = None
+    decode: Annotated[Literal["constrained", "argmax"], option()] = "constrained"
+    crf: Annotated[bool | Literal["auto"], flag(words=("auto",))] = "auto"
+    word_shapes: Annotated[bool | Literal["auto"], flag(words=("auto",))] = "auto"
     background_bias: Annotated[
-        float | Literal["auto", "cv"],
-        number(_BIAS, **BIASES, words=("auto", "cv")),
+        float | Literal["auto", "cv"], number(**BIASES, words=("auto", "cv"))
     ] = 0.0
 
     _tuned: ClassVar[str | None] = "background_bias"

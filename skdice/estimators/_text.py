@@ -6,11 +6,6 @@ from .._parameters import option, parametrised
 from ..tasks import ClassifyingTexts
 from ._classifier import TextClassifier
 
-_TRUNCATION = """
-Longer texts lose their end, with a warning that counts them, or are an error. A fitted classifier
-keeps what it was fitted with.
-"""
-
 
 @parametrised
 class DiceTextClassifier(TextClassifier):
@@ -28,7 +23,9 @@ class DiceTextClassifier(TextClassifier):
 
     Parameters
     ----------
-    %(parameters)s
+    truncation
+        Longer texts lose their end, with a warning that counts them, or are an error. A fitted
+        classifier keeps what it was fitted with.
 
     Attributes
     ----------
@@ -58,7 +55,7 @@ class DiceTextClassifier(TextClassifier):
 
     _task_class = ClassifyingTexts
 
-    truncation: Annotated[Literal["longest_first", "error"], option(_TRUNCATION)] = "longest_first"
+    truncation: Annotated[Literal["longest_first", "error"], option()] = "longest_first"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -405,7 +405,8 @@ class TextNet(NeuralNet):
                     logits[batch["item"]] = torch.from_numpy(network(batch))
                 bar.update(int(lengths[part].sum()))
         logits = logits.cpu()
-        self.ranks_.add_up([logits])
+        if self.ranks_.count > 1:
+            self.ranks_.add_up([logits])
         return logits.numpy()
 
 

@@ -119,13 +119,17 @@ def set_generator_states(device: Any, states: list[Tensor]) -> None:
 
 
 def shared_seed(random_state: Any, device: str) -> int:
-    """Return a seed from a random state: in all processes of a job, that of the first."""
+    """Return a seed from a random state: in all processes of a job, that of the first.
+
+    An int that is not the same in all of them is a ValueError.
+    """
     if isinstance(random_state, np.random.RandomState):  # It is advanced, as a generator is.
         drawn = int(random_state.randint(2**31 - 1))
     elif random_state is None or isinstance(random_state, np.random.Generator):
         drawn = int(np.random.default_rng(random_state).integers(2**31))
     else:
         drawn = int(random_state)
+        current_ranks(device).compare({"parameters": str(drawn)})
     return int(current_ranks(device).gather(drawn)[0])
 
 
