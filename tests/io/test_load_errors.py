@@ -42,6 +42,10 @@ def config(**entries):
     return changed("config.json", lambda content: content.update(entries))
 
 
+class Tagger(DiceTokenTagger):
+    """A class of a user."""
+
+
 def cut(name, size):
     return lambda directory: os.truncate(directory / name, size)
 
@@ -141,20 +145,6 @@ def test_damaged_directories(copied_tagger, name):
     assert str(copied_tagger) in str(caught.value)
 
 
-def test_a_device_that_is_not_here(copied_tagger):
-    manifest(lambda content: content["parameters"].update(device="cuda:99"))(copied_tagger)
-    with pytest.raises(ValueError, match=r"must be one of {'auto', 'cpu'.* Got 'cuda:99'"):
-        load_pretrained(copied_tagger)
-    assert load_pretrained(copied_tagger, device="cpu").device == "cpu"
-
-
-def test_what_people_add_is_no_damage(copied_tagger, fitted):
-    (copied_tagger / "README.md").write_text("# Our tagger\n")
-    (copied_tagger / ".gitattributes").write_text("*.safetensors filter=lfs\n")
-    estimator, X, _ = fitted("tagger")
-    assert load_pretrained(copied_tagger).predict(X).tolist() == estimator.predict(X).tolist()
-
-
 def test_the_cache_of_a_hub_has_links(saved_tagger, tmp_path):
     snapshot = tmp_path / "models--me--tagger" / "snapshots" / "1234"
     blobs = tmp_path / "models--me--tagger" / "blobs"
@@ -187,17 +177,10 @@ def test_no_directory(load, tmp_path, tiny_bert):
             load(path)
 
 
-def test_another_class(saved_tagger):
+def test_another_class_and_one_of_a_user(saved_tagger, tiny_bert, tmp_path):
     message = "holds a DiceTokenTagger, not a DicePairClassifier. Call DiceTokenTagger.from_pre"
     with pytest.raises(ValueError, match=re.escape(message)):
         DicePairClassifier.from_pretrained(saved_tagger)
-
-
-class Tagger(DiceTokenTagger):
-    """A class of a user."""
-
-
-def test_an_own_class(tiny_bert, tmp_path):
     X, y = [["a", "b"], ["c"]], [["X", "Y"], ["Y"]]
     tagger = Tagger(tiny_bert, max_epochs=1, random_state=0, verbose=0).fit(X, y)
     tagger.save_pretrained(tmp_path / "own")
@@ -205,3 +188,15 @@ def test_an_own_class(tiny_bert, tmp_path):
         loaded = load(tmp_path / "own")
         assert type(loaded) is Tagger
         assert loaded.predict(X).tolist() == tagger.predict(X).tolist()
+
+
+def test_what_is_no_damage(copied_tagger, fitted):
+    """Files that people add, and a device that is not here if another one is named."""
+    (copied_tagger / "README.md").write_text("# Our tagger\n")
+    (copied_tagger / ".gitattributes").write_text("*.safetensors filter=lfs\n")
+    estimator, X, _ = fitted("tagger")
+    assert load_pretrained(copied_tagger).predict(X).tolist() == estimator.predict(X).tolist()
+    manifest(lambda content: content["parameters"].update(device="cuda:99"))(copied_tagger)
+    with pytest.raises(ValueError, match=r"must be one of {'auto', 'cpu'.* Got 'cuda:99'"):
+        load_pretrained(copied_tagger)
+    assert load_pretrained(copied_tagger, device="cpu").device == "cpu"
