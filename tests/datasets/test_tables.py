@@ -42,21 +42,17 @@ class TestReading:
         path = write(gzip.compress(data) if name.endswith("gz") else data, name)
         assert read_pairs(path)[0] == X
 
-    def test_csv_of_no_layout(self, write):
+    def test_labels_that_are_integers_and_others(self, write):
+        numbers = [" 1", "0 ", str(2**63 - 1), "-9"]
+        _, y = read_pairs(write("".join(f"a\tb\t{label}\n" for label in numbers)), layout="er")
+        assert y.dtype == np.int64
+        assert y.tolist() == [int(label) for label in numbers]
+        for label in ("no", "not equivalent", "1.0", "01", "-0", "٢", str(2**63)):
+            _, y = read_pairs(write(f"a\tb\t1\na\tb\t{label}\n"), layout="er")
+            assert y.dtype == object
+            assert y.tolist() == ["1", label]
         with pytest.raises(ValueError, match=r"pairs.csv, line 1: .* cut at commas\. Pass layout="):
             read_pairs(write("a,b\n", "pairs.csv"))
-
-    def test_labels_that_are_integers(self, write):
-        labels = [" 1", "0 ", str(2**63 - 1), "-9"]
-        _, y = read_pairs(write("".join(f"a\tb\t{label}\n" for label in labels)), layout="er")
-        assert y.dtype == np.int64
-        assert y.tolist() == [int(label) for label in labels]
-
-    @pytest.mark.parametrize("label", ["no", "not equivalent", "1.0", "01", "-0", "٢", str(2**63)])
-    def test_labels_that_are_none(self, write, label):
-        _, y = read_pairs(write(f"a\tb\t1\na\tb\t{label}\n"), layout="er")
-        assert y.dtype == object
-        assert y.tolist() == ["1", label]
 
 
 # -- labelled texts --------------------------------------------------------------------------------
