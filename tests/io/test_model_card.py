@@ -10,7 +10,6 @@ from huggingface_hub import ModelCard
 
 import skdice
 from skdice import DiceTokenTagger
-from skdice.io._model_card import model_card
 from skdice.losses import DiceLoss
 
 from ..spies import internals
@@ -23,19 +22,20 @@ HISTORY = pd.DataFrame(
 
 
 @pytest.fixture
-def card(fitted):
+def card(fitted, tmp_path):
     """Return the card of a fit, of which some parts and parameters are others."""
     estimator = fitted("tagger")[0]
-    parameters = DiceTokenTagger("dslim/bert-base-NER", lr=1e-3).get_params(deep=False)
     task = internals(estimator).task
     task = replace(task, classes=np.array(["B-LOC", "O"], dtype=object), bias=-0.5)
     choices = pd.DataFrame({"parameter": ["lr"], "value": [2e-4], "why": ["It is small."]})
     parts = {"task": task, "loss": DiceLoss(background=2), "choices": choices, "history": HISTORY}
     learned = replace(internals(estimator).fitted, **parts, best_epoch=3, n_rows=14041)
 
-    def make(name="a", parts=None, **set_to):
-        more = {} if parts is None else parts
-        return model_card(name, DiceTokenTagger, parameters | set_to, replace(learned, **more))
+    def make(name="a", parts=None, model="dslim/bert-base-NER"):
+        one = DiceTokenTagger(model, lr=1e-3)
+        one._fitted = replace(learned, **({} if parts is None else parts))
+        one.save_pretrained(tmp_path / name)
+        return (tmp_path / name / "README.md").read_text(encoding="utf-8")
 
     make.task = task
     return make

@@ -22,7 +22,6 @@ from skdice.fitting import Fitted
 from skdice.losses import DiceLoss
 from skdice.metrics import entity_precision_recall_fscore_support
 from skdice.model_selection import compare_losses, tune_decision
-from skdice.model_selection._runs import Protocol, hold_out
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..spies import internals
@@ -112,32 +111,47 @@ def test_tagger(tiny_bert):
     assert tagger.get_params()["loss"] == "auto"
 
 
-def fit_by_hand(estimator, kind, rows):
-    """Return a fit with cross-entropy and seed 1, without the rows that are held out, and these."""
-    X, y, *_ = rows
-    one = clone(estimator).set_params(loss="ce", random_state=1, verbose=0)
-    train, held_out = hold_out(one, Protocol(kind, *rows, True))
-    one.fit([X[i] for i in train], [y[i] for i in train])
-    return one, ([X[i] for i in held_out], [y[i] for i in held_out])
+@pytest.fixture
+def fitted_rows(monkeypatch):
+    """A list that gets X and y of every fit of a few estimators."""
+    rows = []
+    for cls in (DiceTokenTagger, DiceTextClassifier, DiceSpanExtractor):
+
+        def fit(self, X, y, fit=cls.fit):
+            rows.append((X, y))
+            return fit(self, X, y)
+
+        monkeypatch.setattr(cls, "fit", fit)
+    return rows
 
 
-def test_tuned_decisions(tiny_bert):
-    rows = *easy_corpus(40), *easy_corpus(20, seed=1)
+def fit_by_hand(estimator, X, y, trained):
+    """Return a fit with cross-entropy and seed 1 of the rows of a run, and the rows held out."""
+    ours = {id(row) for row in trained[0]}
+    held_out = [(row, label) for row, label in zip(X, y) if id(row) not in ours]
+    one = clone(estimator).set_params(loss="ce", random_state=1, verbose=0).fit(*trained)
+    return one, tuple(map(list, zip(*held_out)))
+
+
+def test_tuned_decisions(tiny_bert, fitted_rows):
+    X, y = easy_corpus(40)
+    test = easy_corpus(20, seed=1)
     tagger = DiceTokenTagger(tiny_bert, **FAST | {"max_epochs": 3})
     options = {"losses": ("ce",), "seeds": (1,), "tune_threshold": True, "verbose": 0}
-    comparison = compare_losses(tagger, *rows, **options)
+    comparison = compare_losses(tagger, X, y, *test, **options)
     assert comparison.losses == ("ce", "ce+threshold")
     assert (comparison.n_train, comparison.n_held_out) == (34, 6)
-    one, held_out = fit_by_hand(tagger, "entities", rows)
+    one, held_out = fit_by_hand(tagger, X, y, fitted_rows[0])
     tuned = tune_decision(one, *held_out)
-    assert f1_of(comparison, "ce", 1) == one.score(*rows[2:])
-    assert f1_of(comparison, "ce+threshold", 1) == tuned.score(*rows[2:]) > one.score(*rows[2:])
+    assert f1_of(comparison, "ce", 1) == one.score(*test)
+    assert f1_of(comparison, "ce+threshold", 1) == tuned.score(*test) > one.score(*test)
     # Those of texts are tuned for F1, not for accuracy.
     X, y = easy_texts(48, n_classes=3)
     y = [str(label) if i % 4 == 0 else "common" for i, label in enumerate(y)]
     classifier = DiceTextClassifier(tiny_bert, **FAST)
+    fitted_rows.clear()
     comparison = compare_losses(classifier, X, y, X, y, **options)
-    one, held_out = fit_by_hand(classifier, "texts", (X, y, X, y))
+    one, held_out = fit_by_hand(classifier, X, y, fitted_rows[0])
     metric = partial(f1_score, average="macro", zero_division=0.0)
     expected = metric(y, tune_decision(one, *held_out, metric=metric).predict(X))
     assert f1_of(comparison, "ce+threshold", 1) == pytest.approx(expected)
@@ -174,19 +188,17 @@ def test_texts(tiny_bert, several):
     assert comparison.frame.iloc[0, 3:].tolist() == pytest.approx([accuracy, f1])
 
 
-def test_questions(tiny_bert):
+def test_questions(tiny_bert, fitted_rows):
     X, y = pd.DataFrame(QUESTIONS * 6, columns=["question", "context"]), ANSWERS * 6
     extractor = DiceSpanExtractor(tiny_bert, **FAST)
-    comparison = compare_losses(
-        extractor, X, y, X, y, losses=("dice",), seeds=(0,), baseline="dice+threshold",
-        tune_threshold=True, verbose=0,
-    )  # fmt: skip
+    options = {"losses": ("dice",), "seeds": (0,), "baseline": "dice+threshold", "verbose": 0}
+    comparison = compare_losses(extractor, X, y, X, y, **options, tune_threshold=True)
     assert list(comparison.frame)[3:] == ["exact_match", "f1"]
-    one = clone(extractor).set_params(loss="dice", random_state=0, verbose=0)
-    train, held_out = hold_out(one, Protocol("questions", X, y, X, y, True))
-    contexts = [context for _, context in QUESTIONS * 6]
-    assert not {contexts[i] for i in train} & {contexts[i] for i in held_out}
-    one.fit([(QUESTIONS * 6)[i] for i in train], [y[i] for i in train])
+    (trained,) = fitted_rows
+    n_of_context = trained[0]["context"].value_counts()
+    assert len(n_of_context) < len(QUESTIONS)
+    assert set(n_of_context) == {6}, "rows of one context are trained on or held out together"
+    one = clone(extractor).set_params(loss="dice", random_state=0, verbose=0).fit(*trained)
     assert comparison.frame.loc[0, "exact_match"] == one.exact_match(X, y)
     assert comparison.frame.loc[0, "f1"] == pytest.approx(one.score(X, y))
 
