@@ -4,8 +4,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from skdice.nn import Batcher, train
+from skdice.nn import Batcher, _batching, train
 from skdice.nn._accumulation import accumulate_gradient
+from skdice.nn._speedups import own_attention
 from skdice.text import EncodedDataset, Ragged, offsets_from_lengths, ranges
 
 N_PIECES = 12
@@ -97,3 +98,13 @@ def fit_net(net, sampler, validate=None, patience=None):
 def accumulated(loss, batches, forward, **options):
     """Return the value of a step in batches, and leave its gradient."""
     return accumulate_gradient(loss, batches, forward, **options)
+
+
+def attending_as_ours(network):
+    """Return a block in which a network attends as it does in a fit."""
+    return own_attention(network)
+
+
+def predict_in_many_batches():
+    """Let predictions on a GPU have several batches, however few rows there are."""
+    _batching._GPU_PIECES = 64

@@ -33,11 +33,11 @@ from skdice import (
 )
 from skdice.datasets import make_tagging
 from skdice.losses import DiceLoss, make_loss
-from skdice.nn import TextNet, _batching
-from skdice.nn._speedups import own_attention
+from skdice.nn import TextNet
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..estimators.test_span import easy_questions
+from .toy import attending_as_ours, predict_in_many_batches
 
 N = 48  # Six steps.
 # Four words of a piece each.
@@ -131,7 +131,7 @@ def bare_loop(model, loss):
     ids = torch.randint(5, 20, (8, 6))
     batch = {"input_ids": ids, "token_type_ids": torch.zeros_like(ids), "labels": ids % 3}
     losses = []
-    with own_attention(network):
+    with attending_as_ours(network):
         for _ in range(4):
             optimizer.zero_grad()
             sent = {k: v.pin_memory().to("cuda", non_blocking=True) for k, v in batch.items()}
@@ -161,7 +161,7 @@ def more_operators(model, name, loss):
 
 def main(kind, model, file):
     warnings.simplefilter("ignore")
-    _batching._GPU_PIECES = 64  # So that predictions have several batches.
+    predict_in_many_batches()
     found = {"waits": {name: waits_of(model, *case) for name, case in CASES.items()}}
     if kind == "pretended":
         found["more operators"] = {
