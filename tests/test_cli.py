@@ -24,7 +24,7 @@ from skdice import (
     compare_losses,
     imbalance_report,
 )
-from skdice._cli import main
+from skdice.__main__ import main
 from skdice.datasets import (
     make_questions,
     read_conll,
@@ -55,10 +55,10 @@ def folder(tmp_path, monkeypatch):
     Path("texts.tsv").write_text(texts, encoding="utf-8")
     X, y = make_questions(12, random_state=0)
     paragraphs = []
-    for i, answer in enumerate(y):
-        answers = [{"text": answer["text"][0], "answer_start": answer["answer_start"][0]}]
-        question = {"id": str(i), "question": X["question"][i], "answers": answers}
-        paragraphs.append({"context": X["context"][i], "qas": [question]})
+    for i, (question, context) in enumerate(zip(X["question"], X["context"])):
+        answers = [{"text": y[i]["text"][0], "answer_start": y[i]["answer_start"][0]}]
+        qas = [{"id": str(i), "question": question, "answers": answers}]
+        paragraphs.append({"context": context, "qas": qas})
     Path("questions.json").write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))
     return tmp_path
 
@@ -109,17 +109,14 @@ def test_report_equals_python(folder, run):
     pd.testing.assert_frame_equal(read_tsv(out), expected, check_dtype=False, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "options, reader",
-    [
-        ("a.IOB.gz", "read_conll"),
-        ("a.conllu", "read_conllu"),
-        ("questions.json", "read_squad"),
-        ("pairs.tsv --task pairs", "read_pairs"),
-        ("texts.tsv --task texts --read text=1 --read label=0", "read_labeled_text"),
-        ("a.csv --task tagging --read separator=, --read columns=(1,-1)", "read_conll"),
-    ],
-)
+@pytest.mark.parametrize("options, reader", [
+    ("a.IOB.gz", "read_conll"),
+    ("a.conllu", "read_conllu"),
+    ("questions.json", "read_squad"),
+    ("pairs.tsv --task pairs", "read_pairs"),
+    ("texts.tsv --task texts --read text=1 --read label=0", "read_labeled_text"),
+    ("a.csv --task tagging --read separator=, --read columns=(1,-1)", "read_conll"),
+])  # fmt: skip
 def test_task_and_reader(folder, run, options, reader):
     Path("a.IOB.gz").write_bytes(gzip.compress(b"john B-PER\n"))
     Path("a.conllu").write_text("1\tHi\t_\tINTJ" + "\t_" * 6 + "\n")
@@ -134,16 +131,13 @@ def test_task_and_reader(folder, run, options, reader):
 READERS = {"texts": read_labeled_text, "pairs": read_pairs, "questions": read_squad}
 
 
-@pytest.mark.parametrize(
-    "file, task, cls, lines",
-    [
-        ("texts.tsv", "texts", DiceTextClassifier, ["john saw oslo", "", "mary went"]),
-        ("pairs.tsv", "pairs", DicePairClassifier, ["john saw\tmary saw", "a\tb"]),
-        ("questions.json", "questions", DiceSpanExtractor, ["Who ran?\tAnna ran.", "Who?\tAnna."]),
-        ("pos.conll", "tagging", DiceTokenTagger, ["john saw oslo", "mary went."]),
-        ("train.conll", "query-tagging", DiceQueryTagger, ["john saw oslo", "", "to paris"]),
-    ],
-)
+@pytest.mark.parametrize("file, task, cls, lines", [
+    ("texts.tsv", "texts", DiceTextClassifier, ["john saw oslo", "", "mary went"]),
+    ("pairs.tsv", "pairs", DicePairClassifier, ["john saw\tmary saw", "a\tb"]),
+    ("questions.json", "questions", DiceSpanExtractor, ["Who ran?\tAnna ran.", "Who?\tAnna."]),
+    ("pos.conll", "tagging", DiceTokenTagger, ["john saw oslo", "mary went."]),
+    ("train.conll", "query-tagging", DiceQueryTagger, ["john saw oslo", "", "to paris"]),
+])  # fmt: skip
 def test_every_task_as_in_python(folder, run, tiny_bert, file, task, cls, lines):
     Path("pos.conll").write_text("john\tNN\nran\tVB\n\nmary\tNN\nsaw\tVB\n\n")
     options = f"--model {tiny_bert} --loss ce --epochs 2 --seed 3 {FAST}"
@@ -196,17 +190,6 @@ class TestFit:
         saved = load_pretrained("t")
         best = read_tsv(out)["valid_score"][saved.best_epoch_ - 1]
         assert saved.score(*read_conll("test.conll")) == pytest.approx(best, rel=1e-5)
-
-    def test_warnings_of_one_line(self, folder, run, tiny_bert):
-        Path("a.tsv").write_text("ham\tjohn saw oslo\nspam\t" + "mary " * 99 + "\n")
-        err = run(f"fit a.tsv --task texts --model {tiny_bert} {FAST} --epochs 1 --out a")[2]
-        (line,) = [line for line in err.splitlines() if "longer than" in line]
-        assert line.startswith("skdice: warning: 1 of 2 texts are longer than max_length=")
-
-    def test_place_is_checked_before_the_training(self, folder, run):
-        status, _, err = run("fit train.conll --model nowhere --out .")
-        assert status == 2
-        assert "has files that skdice did not save: pairs.tsv" in err
 
 
 def test_compare_equals_python(folder, run, tiny_bert):
@@ -264,10 +247,9 @@ class TestLabelsOfSeveralFiles:
 
 
 class TestPredict:
-    @pytest.mark.parametrize(
-        "file, start, end",
-        [(None, "", "\n"), ("rows.txt", "\ufeff", "\r\n"), ("rows.txt.gz", "", "\r")],
-    )
+    @pytest.mark.parametrize("file, start, end", [
+        (None, "", "\n"), ("rows.txt", "\ufeff", "\r\n"), ("rows.txt.gz", "", "\r"),
+    ])  # fmt: skip
     def test_equals_python(self, folder, tagger, run, start, end, file):
         found = load_pretrained(tagger).predict_entities(TEXTS)
         expected = pd.DataFrame(
@@ -284,30 +266,12 @@ class TestPredict:
         assert err == f"skdice: lines: 6, predictions: {len(expected)}\n"
         pd.testing.assert_frame_equal(read_tsv(out), expected, atol=1e-4, rtol=0)
 
-    def test_labelled_rows_are_refused(self, folder, tagger, run):
-        status, out, err = run(f"predict {tagger} test.conll")
-        assert (status, out) == (2, "")
-        assert "a .conll file has labelled rows. skdice score reads it." in err
-
-    def test_blocks_count_lines_on(self, tagger, run):
+    def test_many_lines_and_none(self, tagger, run):
+        """Blocks count lines on."""
         out = run(f"predict {tagger}", stdin=b"\n" * 1500 + b"john saw oslo\n")[1]
         assert set(read_tsv(out)["line"]) == {1501}
-
-    def test_few_lines(self, tagger, run):
         header = "line\tstart\tend\tlabel\tscore\ttext\n"
         assert run(f"predict {tagger}") == (0, header, "skdice: lines: 0, predictions: 0\n")
-
-    @pytest.mark.parametrize("n_before", [1, 1500])
-    def test_a_line_that_is_no_utf8(self, tagger, run, n_before):
-        """It has no prediction, all others have theirs, and the command fails at its end."""
-        status, out, err = run(f"predict {tagger}", b"oslo\n" * n_before + b"caf\xe9\noslo\n")
-        assert status == 2
-        assert f"error: line {n_before + 1}: no UTF-8, and so without predictions" in err
-        expected = [*range(1, n_before + 1), n_before + 2]
-        assert sorted(set(read_tsv(out)["line"])) == expected
-        status, out, err = run(f"predict {tagger}", b"\xff\n" * 12)
-        assert (status, len(read_tsv(out))) == (2, 0)
-        assert "error: line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...: no UTF-8" in err
 
     def test_several_labels(self, folder, run, tiny_bert):
         X = easy_texts(12)[0]
@@ -319,37 +283,52 @@ class TestPredict:
         found[table["line"] - 1, table["label"]] = 1
         assert found.tolist() == fitted.predict(X).tolist()
 
-    def test_rows_that_do_not_fit_the_model(self, folder, run, tiny_bert):
-        run(f"fit pairs.tsv --task pairs --model {tiny_bert} {FAST} --epochs 1 --out a")
-        status, _, err = run("predict a", stdin=b"a\tb\n\n")
-        assert status == 2
-        assert "error: line 2: two texts with one TAB between are expected; got 0 in ''" in err
-
 
 class TestErrors:
-    @pytest.mark.parametrize(
-        "argv, message",
-        [
-            ("report nowhere.conll", "There is no file nowhere.conll"),
-            ("report bad.conll", "bad.conll, line 3: got 1 column in 'b'"),
-            ("report words.txt", "suffixes .conll, .conllu, .bio, .iob, .json tell the task"),
-            ("report train.conll --read tag=xpos", "--read: read_conll() got an unexpected"),
-            ("fit train.conll --out a --loss dize", "'dize'"),
-            ("fit train.conll --out a --set epochs=1", "Invalid parameter 'epochs' for"),
-            ("fit train.conll --out bad.conll", "is a file; pass the path of a directory"),
-            ("compare train.conll test.conll --losses dice", "baseline"),
-            ("predict .", "was not saved by skdice"),
-            ("", "the following arguments are required: COMMAND"),
-            ("fit train.conll --out a --set lr", "expected NAME=VALUE"),
-            ("fit train.conll --out a --epoch 1", "unrecognized arguments: --epoch"),
-        ],
-    )
-    def test_input(self, folder, run, argv, message):
+    @pytest.mark.parametrize("argv, message", [
+        ("report nowhere.conll", "There is no file nowhere.conll"),
+        ("report bad.conll", "bad.conll, line 3: got 1 column in 'b'"),
+        ("report words.txt", "suffixes .conll, .conllu, .bio, .iob, .json tell the task"),
+        ("report train.conll --read tag=xpos", "--read: read_conll() got an unexpected"),
+        ("fit train.conll --out a --loss dize", "'dize'"),
+        ("fit train.conll --out a --set epochs=1", "Invalid parameter 'epochs' for"),
+        ("fit train.conll --out bad.conll", "is a file; pass the path of a directory"),
+        # Before the training.
+        ("fit train.conll --model nowhere --out .", "did not save: bad.conll, pairs.tsv"),
+        ("compare train.conll test.conll --losses dice", "baseline"),
+        ("predict .", "was not saved by skdice"),
+        ("", "the following arguments are required: COMMAND"),
+        ("fit train.conll --out a --set lr", "expected NAME=VALUE"),
+        ("fit train.conll --out a --epoch 1", "unrecognized arguments: --epoch"),
+        ("predict TAGGER test.conll", "has labelled rows. skdice score reads it."),
+    ])  # fmt: skip
+    def test_input(self, folder, tagger, run, argv, message):
         Path("bad.conll").write_text("a\tO\n\nb\n")
-        status, out, err = run(argv)
+        status, out, err = run(argv.replace("TAGGER", tagger))
         assert (status, out) == (2, "")
         assert message in err[err.index("error: ") :]
         assert "Traceback" not in err
+
+    def test_lines(self, folder, tagger, run, tiny_bert):
+        # One that is no UTF-8 has no prediction, all others have theirs.
+        for n in (1, 1500):
+            status, out, err = run(f"predict {tagger}", b"oslo\n" * n + b"caf\xe9\noslo\n")
+            assert status == 2
+            assert f"error: line {n + 1}: no UTF-8, and so without predictions" in err
+            assert sorted(set(read_tsv(out)["line"])) == [*range(1, n + 1), n + 2]
+        status, out, err = run(f"predict {tagger}", b"\xff\n" * 12)
+        assert (status, len(read_tsv(out))) == (2, 0)
+        assert "error: line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...: no UTF-8" in err
+        fast = f"--model {tiny_bert} {FAST} --epochs 1 --out"
+        run(f"fit pairs.tsv --task pairs {fast} pairs")
+        status, _, err = run("predict pairs", stdin=b"a\tb\n\n")
+        assert status == 2
+        assert "error: line 2: two texts with one TAB between are expected; got 0 in ''" in err
+        # A warning is one line.
+        Path("a.tsv").write_text("ham\tjohn saw oslo\nspam\t" + "mary " * 99 + "\n")
+        err = run(f"fit a.tsv --task texts {fast} texts")[2]
+        (line,) = [line for line in err.splitlines() if "longer than" in line]
+        assert line.startswith("skdice: warning: 1 of 2 texts are longer than max_length=")
 
     def test_what_is_not_about_the_input(self, folder, run, monkeypatch):
         report = Mock(side_effect=[KeyboardInterrupt(), KeyError("a bug")])
@@ -385,15 +364,12 @@ def test_process_and_a_reader_that_stops_early(tagger):
     assert (done.stdout, done.stderr) == ("line\tstart\tend\tlabel\tscore\ttext\n", "")
 
 
-def test_help_imports_nothing_heavy():
+def test_help_imports_nothing_heavy(run):
     code = (
-        "import sys; from skdice._cli import main\n"
+        "import sys; from skdice.__main__ import main\n"
         "try: main(['fit', '--help'])\n"
         "except SystemExit: print([m for m in ('torch', 'numpy', 'sklearn') if m in sys.modules])"
     )
     done = run_process(f"{shlex.quote(sys.executable)} -", stdin=code)
     assert done.stdout.splitlines()[-1] == "[]"
-
-
-def test_version(run):
     assert run("--version") == (0, f"skdice {skdice.__version__}\n", "")

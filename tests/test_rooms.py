@@ -38,14 +38,9 @@ def test_a_private_import_is_found() -> None:
 
 # Of named tuples, and of libraries that have no public name for it.
 FOREIGN = {
-    "_replace",
-    "_asdict",
-    "_fields",
-    "_foreach_copy_",
-    "_foreach_zero_",
-    "_attn_implementation",
+    "_replace", "_asdict", "_fields", "_foreach_copy_", "_foreach_zero_", "_attn_implementation",
     "_set_training",
-}
+}  # fmt: skip
 
 
 def room_of(path: Path) -> str:

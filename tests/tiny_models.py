@@ -1,6 +1,8 @@
 """Tiny random transformers with tokenizers of a few hundred pieces."""
 
 import os
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 
 import torch
@@ -40,8 +42,6 @@ from transformers import (
     XLNetTokenizer,
 )
 
-from skdice._pretrained import loading
-
 TEXT = """
 a the in of to and at with for from on by was is lives works met saw said went city john mary anna
 peter oslo paris rome berlin acme globex initech umbrella visited founded left near today yesterday
@@ -60,12 +60,9 @@ SIZES = {
 
 
 BERT_SPECIAL = {
-    "pad_token": "[PAD]",
-    "unk_token": "[UNK]",
-    "cls_token": "[CLS]",
-    "sep_token": "[SEP]",
+    "pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]",
     "mask_token": "[MASK]",
-}
+}  # fmt: skip
 
 
 def build_bert(path: Path, max_position_embeddings: int = 64, **config) -> str:
@@ -266,6 +263,6 @@ def save(model, path: Path, std: float = 0.1) -> str:
         for parameter in model.parameters():
             if parameter.ndim > 1:
                 torch.nn.init.normal_(parameter, std=std)
-    with loading(str(path)):
+    with redirect_stderr(StringIO()):  # It has a bar.
         model.save_pretrained(path)
     return str(path)

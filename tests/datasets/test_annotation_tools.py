@@ -72,33 +72,24 @@ class TestRoundTrips:
 
 
 class TestSpans:
-    @pytest.mark.parametrize(
-        "reader, content, expected",
-        [
-            # Offsets of doccano count UTF-16: https://github.com/doccano/doccano/issues/2290
-            (read_doccano, {"text": "👨🏻x", "label": [[4, 5, "X"], [0, 4, "E"]]}, "👨🏻 x"),
-            (read_doccano, {"text": "Anna x", "label": [[0, 4, "PER"]], "Comments": []}, "Anna"),
-            (read_doccano, {"text": "Anna x", "labels": [[0, 4, "PER"]], "id": 3}, "Anna"),
-            (
-                read_doccano,
-                {"text": "a b", "entities": [{"label": "A", "start_offset": 0, "end_offset": 1}]},
-                "a",
-            ),
-            (read_label_studio, task([]), ""),
-            (read_label_studio, task([region(9, 11, "Bo"), region()]), "Anna Bo"),
-            (read_label_studio, task([region(labels=["B", "A"])]), "Anna Anna"),
-            (read_label_studio, task([region(from_name="a"), region()]), "Anna Anna"),
-            (
-                read_label_studio,
-                task([{"type": "labels", "value": {"start": 0, "end": 4, "labels": ["X"]}}]),
-                "Anna",
-            ),
-            # What the browser shows: a line end is a backslash and an n, white space is merged.
-            (read_label_studio, task([region(9, 15, "Bo.\\nBo")]), "Bo.\nBo"),
-            (read_label_studio, task([region(9, 15, "Bo. Bo ")]), "Bo.\nBo"),
-            (read_label_studio, task([region(1, 3, "is")], data={"text": "💩is"}), "is"),
-        ],
-    )
+    @pytest.mark.parametrize("reader, content, expected", [
+        # Offsets of doccano count UTF-16: https://github.com/doccano/doccano/issues/2290
+        (read_doccano, {"text": "👨🏻x", "label": [[4, 5, "X"], [0, 4, "E"]]}, "👨🏻 x"),
+        (read_doccano, {"text": "Anna x", "label": [[0, 4, "PER"]], "Comments": []}, "Anna"),
+        (read_doccano, {"text": "Anna x", "labels": [[0, 4, "PER"]], "id": 3}, "Anna"),
+        (read_doccano,
+         {"text": "a b", "entities": [{"label": "A", "start_offset": 0, "end_offset": 1}]}, "a"),
+        (read_label_studio, task([]), ""),
+        (read_label_studio, task([region(9, 11, "Bo"), region()]), "Anna Bo"),
+        (read_label_studio, task([region(labels=["B", "A"])]), "Anna Anna"),
+        (read_label_studio, task([region(from_name="a"), region()]), "Anna Anna"),
+        (read_label_studio,
+         task([{"type": "labels", "value": {"start": 0, "end": 4, "labels": ["X"]}}]), "Anna"),
+        # What the browser shows: a line end is a backslash and an n, white space is merged.
+        (read_label_studio, task([region(9, 15, "Bo.\\nBo")]), "Bo.\nBo"),
+        (read_label_studio, task([region(9, 15, "Bo. Bo ")]), "Bo.\nBo"),
+        (read_label_studio, task([region(1, 3, "is")], data={"text": "💩is"}), "is"),
+    ])  # fmt: skip
     def test_json(self, write, reader, content, expected):
         (text,), (spans,) = reader(write([content]))
         assert " ".join(text[start:end] for start, end, _ in spans) == expected
@@ -114,15 +105,12 @@ class TestSpans:
         with pytest.raises(ValueError, match="'text' is missing"):
             read_label_studio(path)
 
-    @pytest.mark.parametrize(
-        "annotations",
-        [
-            [{"updated_at": "2024-01-02", "result": [region()]}, {"updated_at": "2024-01-01"}],
-            [{"updated_at": "2024-01-01"}, {"updated_at": "2024-01-02", "result": [region()]}],
-            [{}, {"result": [region()]}],
-            [{"ground_truth": True, "result": [region()]}, {"updated_at": "2024-01-02"}],
-        ],
-    )
+    @pytest.mark.parametrize("annotations", [
+        [{"updated_at": "2024-01-02", "result": [region()]}, {"updated_at": "2024-01-01"}],
+        [{"updated_at": "2024-01-01"}, {"updated_at": "2024-01-02", "result": [region()]}],
+        [{}, {"result": [region()]}],
+        [{"ground_truth": True, "result": [region()]}, {"updated_at": "2024-01-02"}],
+    ])  # fmt: skip
     def test_several_annotations(self, write, annotations):
         path = write([task(*({"result": []} | a for a in annotations))])
         X, y, left_out = read_warned(read_label_studio, path)
@@ -187,20 +175,16 @@ def test_what_is_left_out_is_counted(write, reader, content, parameters, n_rows,
 GOOD = {read_label_studio: task([]), read_doccano: {"text": "a", "label": []}}
 # For each reader a row, after a good one, and what is said of it.
 BAD_ROWS = {
-    read_label_studio: [
-        (task([region()], data={"a": "x"}), "the data: 'text' is missing"),
-        (task([region(labels=[5])]), "label must be a string .* Got 5"),
-        (task([region(4, 0)]), "0 <= start < end <= 23, .* Got start 4 and end 0"),
-        (task([region(0, 3)]), "text from 0 to 3 is 'Ann', but the file says 'Anna'"),
-    ],
-    read_doccano: [
-        ({"label": []}, "'text' is missing. Got the keys 'label'"),
-        ({"text": "a", "label": ["pos"]}, "entity 0: a list or an object is expected"),
-        ({"text": "a", "label": [[0, 1]]}, r"entity 0: \[start, end, label\] .* Got \[0, 1\]"),
-        ({"text": "😀a", "label": [[1, 3, "X"]]}, "UTF-16 .* edge of a character .* may count ch"),
-        ({"text": "a", "entities": [{"start_offset": 0}]}, "entity 0: 'end_offset' is missing"),
-    ],
-}
+    read_label_studio: [(task([region()], data={"a": "x"}), "the data: 'text' is missing"),
+     (task([region(labels=[5])]), "label must be a string .* Got 5"),
+     (task([region(4, 0)]), "0 <= start < end <= 23, .* Got start 4 and end 0"),
+     (task([region(0, 3)]), "text from 0 to 3 is 'Ann', but the file says 'Anna'")],
+    read_doccano: [({"label": []}, "'text' is missing. Got the keys 'label'"),
+     ({"text": "a", "label": ["pos"]}, "entity 0: a list or an object is expected"),
+     ({"text": "a", "label": [[0, 1]]}, r"entity 0: \[start, end, label\] .* Got \[0, 1\]"),
+     ({"text": "😀a", "label": [[1, 3, "X"]]}, "UTF-16 .* edge of a character .* may count ch"),
+     ({"text": "a", "entities": [{"start_offset": 0}]}, "entity 0: 'end_offset' is missing")],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -212,13 +196,10 @@ def test_bad_rows(write, reader, row, message):
         reader(path)
 
 
-@pytest.mark.parametrize(
-    "reader, row, message",
-    [
-        (read_doccano, {"text": "a"}, "no annotated text. texts without annotations"),
-        (read_label_studio, task(), r"no annotated text\. .*: 1 \(row 0\)"),
-    ],
-)
+@pytest.mark.parametrize("reader, row, message", [
+    (read_doccano, {"text": "a"}, "no annotated text. texts without annotations"),
+    (read_label_studio, task(), r"no annotated text\. .*: 1 \(row 0\)"),
+])  # fmt: skip
 def test_files_without_annotations(write, reader, row, message):
     with pytest.raises(ValueError, match=message):
         reader(write([row]))

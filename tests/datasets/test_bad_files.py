@@ -126,17 +126,14 @@ def test_content(write, reader, content, parts):
     assert len(message) < 1000
 
 
-@pytest.mark.parametrize(
-    "reader, content, message",
-    [
-        (read_pairs, b"a\tb\t1\n\xff\n", "line 2: cannot decode the bytes b'\\\\xff' as 'utf-8'"),
-        (read_squad, b'{"data":\n\xff}', "line 2: cannot decode"),
-        (read_label_studio, b'{"a": 1}\n{"a": "\xff"}', "line 2: cannot decode"),
-        (lambda path: read_conll(path, encoding="ascii"), "a X\né X\n", "as 'ascii'.*encoding="),
-        (lambda path: read_conll(path, encoding="utf-99"), "a X\n", "'encoding' .* 'utf-99'"),
-        (lambda path: read_conll(path, encoding="hex"), "a X\n", "'encoding'"),
-    ],
-)
+@pytest.mark.parametrize("reader, content, message", [
+    (read_pairs, b"a\tb\t1\n\xff\n", "line 2: cannot decode the bytes b'\\\\xff' as 'utf-8'"),
+    (read_squad, b'{"data":\n\xff}', "line 2: cannot decode"),
+    (read_label_studio, b'{"a": 1}\n{"a": "\xff"}', "line 2: cannot decode"),
+    (lambda path: read_conll(path, encoding="ascii"), "a X\né X\n", "as 'ascii'.*encoding="),
+    (lambda path: read_conll(path, encoding="utf-99"), "a X\n", "'encoding' .* 'utf-99'"),
+    (lambda path: read_conll(path, encoding="hex"), "a X\n", "'encoding'"),
+])  # fmt: skip
 def test_bytes(write, reader, content, message):
     with pytest.raises(ValueError, match=message):
         reader(write(content))
@@ -161,20 +158,17 @@ def test_missing_file_and_directory(tmp_path, reader):
         reader(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "reader, parameters",
-    [
-        *((read_conll, {"columns": value}) for value in ((0,), (0, 0), (0, True), (0, "tag"), 0)),
-        *((read_conll, {"separator": value}) for value in ("", 1)),
-        (read_conllu, {"tag": "deprel"}),
-        *((read_pairs, {"layout": value}) for value in ("GLUE", None, 3, ["er"])),
-        *((read_labeled_text, {"separator": value}) for value in ("", "||", '"', "\n", 3)),
-        (read_labeled_text, {"text": True}),
-        (read_labeled_text, {"label": 1.0, "text": 0}),
-        (read_label_studio, {"text": ["a", "b"]}),
-        (read_doccano, {"offsets": "bytes"}),
-    ],
-)
+@pytest.mark.parametrize("reader, parameters", [
+    *((read_conll, {"columns": value}) for value in ((0,), (0, 0), (0, True), (0, "tag"), 0)),
+    *((read_conll, {"separator": value}) for value in ("", 1)),
+    (read_conllu, {"tag": "deprel"}),
+    *((read_pairs, {"layout": value}) for value in ("GLUE", None, 3, ["er"])),
+    *((read_labeled_text, {"separator": value}) for value in ("", "||", '"', "\n", 3)),
+    (read_labeled_text, {"text": True}),
+    (read_labeled_text, {"label": 1.0, "text": 0}),
+    (read_label_studio, {"text": ["a", "b"]}),
+    (read_doccano, {"offsets": "bytes"}),
+])  # fmt: skip
 def test_parameters(write, reader, parameters):
     with pytest.raises(
         ValueError, match=f"The {next(iter(parameters))!r} parameter of {reader.__name__}"

@@ -6,34 +6,28 @@ from skdice.datasets import read_conll, read_conllu, split_into_characters, writ
 from skdice.metrics import get_entities
 
 
-@pytest.mark.parametrize(
-    "content, X, y",
-    [
-        ("a X\nb Y\n\nc Z\n", [["a", "b"], ["c"]], [["X", "Y"], ["Z"]]),
-        ("a X\n\nb Y", [["a"], ["b"]], [["X"], ["Y"]]),
-        ("\n\na X\n \t \n\n\nb Y\n\n\n", [["a"], ["b"]], [["X"], ["Y"]]),
-        ("a\tp q\tX\nb\tr s\tY\n", [["a", "b"]], [["X", "Y"]]),
-        ("a b\tX\n", [["a b"]], [["X"]]),
-        ("a X\n \t\nb Y\n", [["a"], ["b"]], [["X"], ["Y"]]),
-        ("-DOCSTART- -X- O\n\na X\n", [["a"]], [["X"]]),
-        ("-DOCSTART-\na X\n-DOCSTART-\tO\nb Y\n", [["a"], ["b"]], [["X"], ["Y"]]),
-        ("-DOCSTART-s X\n", [["-DOCSTART-s"]], [["X"]]),
-        ("a X\n\ufeff Y\n", [["a", "\ufeff"]], [["X", "Y"]]),
-    ],
-)
+@pytest.mark.parametrize("content, X, y", [
+    ("a X\nb Y\n\nc Z\n", [["a", "b"], ["c"]], [["X", "Y"], ["Z"]]),
+    ("a X\n\nb Y", [["a"], ["b"]], [["X"], ["Y"]]),
+    ("\n\na X\n \t \n\n\nb Y\n\n\n", [["a"], ["b"]], [["X"], ["Y"]]),
+    ("a\tp q\tX\nb\tr s\tY\n", [["a", "b"]], [["X", "Y"]]),
+    ("a b\tX\n", [["a b"]], [["X"]]),
+    ("a X\n \t\nb Y\n", [["a"], ["b"]], [["X"], ["Y"]]),
+    ("-DOCSTART- -X- O\n\na X\n", [["a"]], [["X"]]),
+    ("-DOCSTART-\na X\n-DOCSTART-\tO\nb Y\n", [["a"], ["b"]], [["X"], ["Y"]]),
+    ("-DOCSTART-s X\n", [["-DOCSTART-s"]], [["X"]]),
+    ("a X\n\ufeff Y\n", [["a", "\ufeff"]], [["X", "Y"]]),
+])  # fmt: skip
 def test_reads_sentences(write, content, X, y):
     assert read_conll(write(content)) == (X, y)
 
 
-@pytest.mark.parametrize(
-    "columns, X, y",
-    [
-        ((0, -1), [["a"]], [["d"]]),
-        ((0, 3), [["a"]], [["d"]]),
-        ((-4, -3), [["a"]], [["b"]]),
-        ([2, 0], [["c"]], [["a"]]),
-    ],
-)
+@pytest.mark.parametrize("columns, X, y", [
+    ((0, -1), [["a"]], [["d"]]),
+    ((0, 3), [["a"]], [["d"]]),
+    ((-4, -3), [["a"]], [["b"]]),
+    ([2, 0], [["c"]], [["a"]]),
+])  # fmt: skip
 def test_columns(write, columns, X, y):
     assert read_conll(write("a b c d\n"), columns=columns) == (X, y)
 
@@ -68,17 +62,14 @@ class TestWriting:
         content = (tmp_path / "a.conll").read_bytes()
         assert content == b"Anna B-PER\nx O\n\nHi O\n\n"
 
-    @pytest.mark.parametrize(
-        "words, tags, message",
-        [
-            *(([word], ["O"], "position 0 of row 1 of X") for word in ("", "b c", "a\tb", "a\n")),
-            *((["a"], [tag], "position 0 of row 1 of y") for tag in ("", "O\r")),
-            (["-DOCSTART-"], ["O"], "-DOCSTART- .* position 0 of row 1 of X"),
-            ([], [], "row 1 of X"),
-            (["a"], ["O", "O"], "row 1 has 1 words and 2 tags"),
-            (["\ud800"], ["O"], "position 0 of row 1 of X has half of a surrogate pair"),
-        ],
-    )
+    @pytest.mark.parametrize("words, tags, message", [
+        *(([word], ["O"], "position 0 of row 1 of X") for word in ("", "b c", "a\tb", "a\n")),
+        *((["a"], [tag], "position 0 of row 1 of y") for tag in ("", "O\r")),
+        (["-DOCSTART-"], ["O"], "-DOCSTART- .* position 0 of row 1 of X"),
+        ([], [], "row 1 of X"),
+        (["a"], ["O", "O"], "row 1 has 1 words and 2 tags"),
+        (["\ud800"], ["O"], "position 0 of row 1 of X has half of a surrogate pair"),
+    ])  # fmt: skip
     def test_errors(self, tmp_path, words, tags, message):
         with pytest.raises(ValueError, match=message):
             write_conll(tmp_path / "a.conll", [["ok"], words], [["O"], tags])
@@ -143,17 +134,14 @@ class TestCharacters:
         ]
         assert again == sentences
 
-    @pytest.mark.parametrize(
-        "X, y, message",
-        [
-            ([["a"]], [], "got 1 rows of X and 0 of y"),
-            ([["a"], ["b"]], [["X"], []], "row 1 has 1 words and 0 tags"),
-            ([["a", ""]], [["X", "X"]], "words must not be empty.* row 0"),
-            ([["a"]], [[""]], "tags must not be empty.* row 0"),
-            (["a"], [["X"]], "row 0 is the bare string 'a'"),
-            ([[1]], [["X"]], "position 0 of row 0 of X"),
-        ],
-    )
+    @pytest.mark.parametrize("X, y, message", [
+        ([["a"]], [], "got 1 rows of X and 0 of y"),
+        ([["a"], ["b"]], [["X"], []], "row 1 has 1 words and 0 tags"),
+        ([["a", ""]], [["X", "X"]], "words must not be empty.* row 0"),
+        ([["a"]], [[""]], "tags must not be empty.* row 0"),
+        (["a"], [["X"]], "row 0 is the bare string 'a'"),
+        ([[1]], [["X"]], "position 0 of row 0 of X"),
+    ])  # fmt: skip
     def test_errors(self, X, y, message):
         with pytest.raises(ValueError, match=message):
             split_into_characters(X, y)

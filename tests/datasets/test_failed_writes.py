@@ -1,4 +1,4 @@
-"""Writers replace a file as a whole: one that fails leaves the old file alone."""
+"""Writers replace a file under its name, as a whole: one that fails leaves the old file alone."""
 
 import os
 import threading
@@ -39,3 +39,16 @@ def test_pipe(tmp_path):
     assert read_conll(path) == ([["a"]], [["X"]])
     thread.join(timeout=10)
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_names_links_and_permissions(tmp_path):
+    path = tmp_path / ("é" * 127)  # As long as most file systems allow.
+    path.write_bytes(b"old")
+    path.chmod(0o600)
+    (tmp_path / "link").symlink_to(path)
+    write_conll(tmp_path / "link", [["a"]], [["X"]])
+    assert (tmp_path / "link").is_symlink()
+    assert read_conll(path) == ([["a"]], [["X"]])
+    assert path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileNotFoundError, match=r"nowhere/a\.txt'"):
+        write_conll(tmp_path / "nowhere" / "a.txt", [["a"]], [["X"]])

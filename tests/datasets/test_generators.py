@@ -40,24 +40,21 @@ NAN, INF = float("nan"), float("inf")
 STATES = [-1, 1.5, "0", True, random.Random(0)]
 
 
-@pytest.mark.parametrize(
-    "make, name, values",
-    [
-        (make_tagging, "n_sentences", [0, -1, 1.0, True, None, "9"]),
-        (make_tagging, "ratio", [1.9, -1, INF, NAN, None, "1", True]),
-        (make_tagging, "ambiguity", [-0.1, 1.1, NAN, None, "1"]),
-        (make_tagging, "nested", [1, 0, "yes", None]),
-        (make_tagging, "random_state", STATES),
-        (make_pairs, "n_samples", [1, 0, -1, 10.0, True, None, "9"]),
-        (make_pairs, "positive_share", [0, 1, -0.1, 1.5, NAN, None, "0.5", True]),
-        (make_pairs, "hard_share", [-0.1, 1.1, None, "0.5", True]),
-        (make_pairs, "random_state", STATES),
-        (make_questions, "n_samples", [0, -1, 10.0, True, None, "9"]),
-        (make_questions, "ratio", [9.9, 0, -1, 10_001, NAN, INF, None, "20", True]),
-        (make_questions, "unanswerable_share", [1, 1.0, -0.1, NAN, None, "0.5", True]),
-        (make_questions, "random_state", STATES),
-    ],
-)
+@pytest.mark.parametrize("make, name, values", [
+    (make_tagging, "n_sentences", [0, -1, 1.0, True, None, "9"]),
+    (make_tagging, "ratio", [1.9, -1, INF, NAN, None, "1", True]),
+    (make_tagging, "ambiguity", [-0.1, 1.1, NAN, None, "1"]),
+    (make_tagging, "nested", [1, 0, "yes", None]),
+    (make_tagging, "random_state", STATES),
+    (make_pairs, "n_samples", [1, 0, -1, 10.0, True, None, "9"]),
+    (make_pairs, "positive_share", [0, 1, -0.1, 1.5, NAN, None, "0.5", True]),
+    (make_pairs, "hard_share", [-0.1, 1.1, None, "0.5", True]),
+    (make_pairs, "random_state", STATES),
+    (make_questions, "n_samples", [0, -1, 10.0, True, None, "9"]),
+    (make_questions, "ratio", [9.9, 0, -1, 10_001, NAN, INF, None, "20", True]),
+    (make_questions, "unanswerable_share", [1, 1.0, -0.1, NAN, None, "0.5", True]),
+    (make_questions, "random_state", STATES),
+])  # fmt: skip
 def test_parameters(make, name, values):
     for value in values:
         with pytest.raises(ValueError, match=f"'{name}' parameter of {make.__name__} must be"):

@@ -17,36 +17,29 @@ from skdice.datasets import (
 from ..corpora import published
 
 
-@pytest.mark.parametrize(
-    "name, n_sentences, n_words, n_outside",
-    [
-        ("ner/conll2003_en/train.conll", 14_041, 203_621, 169_578),
-        ("ner/conll2003_en/dev.conll", 3_250, 51_362, 42_759),
-        ("ner/conll2003_en/test.conll", 3_453, 46_435, 38_323),
-        ("ner/ncbi_disease/train.tsv", 5_432, 136_086, 124_819),
-        ("ner/bc5cdr/train.tsv", 4_560, 118_170, 103_967),
-        ("ner/wikigold/all.conll", 1_696, 39_007, 32_576),
-        ("ner/weibo_zh/train.conll", 1_350, 73_778, 68_827),
-        ("ner/msra_zh/test.bio", 4_365, 172_601, 152_505),
-        ("pos/ritter_tweets/all.txt", 787, 15_185, 1),
-    ],
-)
+@pytest.mark.parametrize("name, n_sentences, n_words, n_outside", [
+    ("conll2003_en/train.conll", 14_041, 203_621, 169_578),
+    ("conll2003_en/test.conll", 3_453, 46_435, 38_323),
+    ("ncbi_disease/train.tsv", 5_432, 136_086, 124_819),
+    ("bc5cdr/train.tsv", 4_560, 118_170, 103_967),
+    ("wikigold/all.conll", 1_696, 39_007, 32_576),
+    ("weibo_zh/train.conll", 1_350, 73_778, 68_827),
+    ("msra_zh/test.bio", 4_365, 172_601, 152_505),
+    ("../pos/ritter_tweets/all.txt", 787, 15_185, 1),
+])  # fmt: skip
 def test_conll(name, n_sentences, n_words, n_outside):
-    X, y = read_conll(published(name))
+    X, y = read_conll(published(f"ner/{name}"))
     assert len(X) == len(y) == n_sentences
     assert sum(map(len, X)) == sum(map(len, y)) == n_words
     assert sum(tags.count("O") for tags in y) == n_outside
 
 
-@pytest.mark.parametrize(
-    "name, n_sentences, n_words, n_upos, n_xpos",
-    [
-        ("ud_english_ewt/test", 2_077, 25_094, 17, 48),
-        ("ud_chinese_1.4/train", 3_997, 98_608, 15, 42),
-        ("ud_chinese_1.4/test", 500, 12_012, 15, 35),
-        ("ud_english_gum_2.5/train", 3_753, 69_760, 17, 45),
-    ],
-)
+@pytest.mark.parametrize("name, n_sentences, n_words, n_upos, n_xpos", [
+    ("ud_english_ewt/test", 2_077, 25_094, 17, 48),
+    ("ud_chinese_1.4/train", 3_997, 98_608, 15, 42),
+    ("ud_chinese_1.4/test", 500, 12_012, 15, 35),
+    ("ud_english_gum_2.5/train", 3_753, 69_760, 17, 45),
+])  # fmt: skip
 def test_conllu(name, n_sentences, n_words, n_upos, n_xpos):
     path = published(f"pos/{name}.conllu")
     X, y = read_conllu(path)
@@ -62,54 +55,31 @@ def test_conllu(name, n_sentences, n_words, n_upos, n_xpos):
     assert starts == Counter(tag for row in y for tag in row)
 
 
-@pytest.mark.parametrize(
-    "name, layout, n_negative, n_positive",
-    [
-        ("mrpc/train.txt", "mrpc", 1_323, 2_753),
-        ("mrpc/test.txt", "mrpc", 578, 1_147),
-        ("qqp/train_subset.tsv", "bimpm", 10_512, 6_190),
-        ("qqp/test.tsv", "bimpm", 5_000, 5_000),
-        ("amazon_google/train.txt", "er", 6_175, 699),
-        ("amazon_google/test.txt", "er", 2_059, 234),
-    ],
-)
-def test_pairs(name, layout, n_negative, n_positive):
-    path = published(f"pair/{name}")
-    X, y = read_pairs(path)
-    assert Counter(y.tolist()) == {0: n_negative, 1: n_positive}
-    assert len(X) == len(y)
-    assert all(text.strip() for pair in X for text in pair)
-    assert read_pairs(path, layout=layout)[0] == X
-
-
-@pytest.mark.parametrize(
-    "name, counts",
-    [
-        ("sst2/test.txt", {0: 912, 1: 909}),
-        ("sst5/train.txt", {3: 2_322, 1: 2_218, 2: 1_624, 4: 1_288, 0: 1_092}),
-        ("sst2_glue/dev.tsv", {1: 444, 0: 428}),
-        ("sms_spam/all.tsv", {"ham": 4_827, "spam": 747}),
-        ("hate_davidson/labeled_data.csv", {1: 19_190, 2: 4_163, 0: 1_430}),
-    ],
-)
-def test_labeled_text(name, counts):
-    X, y = read_labeled_text(published(f"cls/{name}"))
+@pytest.mark.parametrize("reader, name, counts", [
+    (read_labeled_text, "cls/sst2/test.txt", {0: 912, 1: 909}),
+    (read_labeled_text, "cls/sst5/train.txt", {3: 2_322, 1: 2_218, 2: 1_624, 4: 1_288, 0: 1_092}),
+    (read_labeled_text, "cls/sst2_glue/dev.tsv", {1: 444, 0: 428}),
+    (read_labeled_text, "cls/sms_spam/all.tsv", {"ham": 4_827, "spam": 747}),
+    (read_labeled_text, "cls/hate_davidson/labeled_data.csv", {1: 19_190, 2: 4_163, 0: 1_430}),
+    (read_pairs, "pair/mrpc/train.txt", {0: 1_323, 1: 2_753}),
+    (read_pairs, "pair/qqp/test.tsv", {0: 5_000, 1: 5_000}),
+    (read_pairs, "pair/amazon_google/train.txt", {0: 6_175, 1: 699}),
+])  # fmt: skip
+def test_labels(reader, name, counts):
+    X, y = reader(published(name))
     assert Counter(y.tolist()) == counts
     assert len(X) == len(y)
-    assert all(text.strip() for text in X)
+    assert all(text.strip() for row in X for text in ([row] if isinstance(row, str) else row))
     assert y.dtype == (object if "ham" in counts else np.int64)
 
 
-@pytest.mark.parametrize(
-    "name, n_questions, n_unanswerable, n_repeated_ids",
-    [
-        ("squad_v1.1/dev", 10_570, 0, 0),
-        ("squad_v2.0/dev", 11_873, 5_945, 0),
-        ("quoref/dev", 2_418, 0, 0),
-        ("quoref/contrast_perturbed", 700, 0, 2),
-        ("cmrc2018_zh/dev", 3_219, 0, 0),
-    ],
-)
+@pytest.mark.parametrize("name, n_questions, n_unanswerable, n_repeated_ids", [
+    ("squad_v1.1/dev", 10_570, 0, 0),
+    ("squad_v2.0/dev", 11_873, 5_945, 0),
+    ("quoref/dev", 2_418, 0, 0),
+    ("quoref/contrast_perturbed", 700, 0, 2),
+    ("cmrc2018_zh/dev", 3_219, 0, 0),
+])  # fmt: skip
 def test_squad(name, n_questions, n_unanswerable, n_repeated_ids):
     """Their wrong offsets are counted in test_gold_answers."""
     X, y = read_squad(published(f"mrc/{name}.json"))

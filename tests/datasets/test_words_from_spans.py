@@ -14,15 +14,12 @@ from skdice.text import SPLITTERS
 TEXT = "Ann lives in New York."
 
 
-@pytest.mark.parametrize(
-    ("scheme", "tags"),
-    [
-        ("IOB2", "B-PER O O B-LOC I-LOC O"),
-        ("IOB1", "I-PER O O I-LOC I-LOC O"),
-        ("IOBES", "S-PER O O B-LOC E-LOC O"),
-        ("BILOU", "U-PER O O B-LOC L-LOC O"),
-    ],
-)
+@pytest.mark.parametrize(("scheme", "tags"), [
+    ("IOB2", "B-PER O O B-LOC I-LOC O"),
+    ("IOB1", "I-PER O O I-LOC I-LOC O"),
+    ("IOBES", "S-PER O O B-LOC E-LOC O"),
+    ("BILOU", "U-PER O O B-LOC L-LOC O"),
+])  # fmt: skip
 def test_schemes(scheme, tags):
     X, y = words_from_spans([TEXT], [[(13, 21, "LOC"), (0, 3, "PER")]], scheme=scheme)
     assert X == [["Ann", "lives", "in", "New", "York", "."]]
@@ -78,22 +75,19 @@ def test_overlaps_keep_the_first_and_the_longer():
         words_from_spans([TEXT], spans, on_misaligned="raise")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options", "message"),
-    [
-        ((["a"], [[], []]), {}, "same number of rows; got 1 rows of"),
-        (([3], [[]]), {}, "row 0 is 3"),
-        ((["a"], [[(0, 1)]]), {}, r"Each span of spans must be \(start, end, label\)"),
-        ((["a"], [[(0.0, 1, "X")]]), {}, "The start of a span must be an int; row 0"),
-        ((["a"], [[(0, 1, "")]]), {}, "The label of a span must be a str"),
-        ((["a"], ["x"]), {}, "Each row of spans must be a list"),
-        ((["a"], [[]]), {"splitter": "spaces"}, "'splitter' parameter of words_from_spans"),
-        ((["a"], [[]]), {"scheme": "BIO"}, "'scheme' parameter of words_from_spans"),
-        ((["a"], [[]]), {"on_misaligned": "repair"}, "'on_misaligned' parameter"),
-        ((["a b", "我住在北京"], [[], []]), {}, "Row 1 is written without spaces: '我住在北京'"),
-        ((["ab"], [[]]), {"splitter": lambda text: [(1, 1)]}, "for row 0 .* it gave"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "options", "message"), [
+    ((["a"], [[], []]), {}, "same number of rows; got 1 rows of"),
+    (([3], [[]]), {}, "row 0 is 3"),
+    ((["a"], [[(0, 1)]]), {}, r"Each span of spans must be \(start, end, label\)"),
+    ((["a"], [[(0.0, 1, "X")]]), {}, "The start of a span must be an int; row 0"),
+    ((["a"], [[(0, 1, "")]]), {}, "The label of a span must be a str"),
+    ((["a"], ["x"]), {}, "Each row of spans must be a list"),
+    ((["a"], [[]]), {"splitter": "spaces"}, "'splitter' parameter of words_from_spans"),
+    ((["a"], [[]]), {"scheme": "BIO"}, "'scheme' parameter of words_from_spans"),
+    ((["a"], [[]]), {"on_misaligned": "repair"}, "'on_misaligned' parameter"),
+    ((["a b", "我住在北京"], [[], []]), {}, "Row 1 is written without spaces: '我住在北京'"),
+    ((["ab"], [[]]), {"splitter": lambda text: [(1, 1)]}, "for row 0 .* it gave"),
+])  # fmt: skip
 def test_errors(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         words_from_spans(*arguments, **options)

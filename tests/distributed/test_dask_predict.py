@@ -159,16 +159,13 @@ class TestResuming:
         table = predict(tagger, corpus, out)
         assert table["is_new"].tolist() == [False, False, False, True]
 
-    @pytest.mark.parametrize(
-        "change",
-        [
-            lambda other: other.set_params(decode="argmax"),
-            lambda other: setattr(other, "background_bias_", 0.5),
-            lambda other: next(other.net_.module_.parameters()).data.add_(1e-3),
-            {"columns": "more"},
-            {"output": "tags"},
-        ],
-    )
+    @pytest.mark.parametrize("change", [
+        lambda other: other.set_params(decode="argmax"),
+        lambda other: setattr(other, "background_bias_", 0.5),
+        lambda other: next(other.net_.module_.parameters()).data.add_(1e-3),
+        {"columns": "more"},
+        {"output": "tags"},
+    ])  # fmt: skip
     def test_another_run(self, change, tagger, tmp_path):
         X = easy_corpus(N_ROWS)[0]
         source = write_corpus(tmp_path / "corpus", {"words": X, "more": X})
@@ -195,19 +192,16 @@ class TestResuming:
 
 
 class TestBadInput:
-    @pytest.mark.parametrize(
-        "given, error, message",
-        [
-            ({"columns": "tokens"}, ValueError, "'part-1.parquet'.*'tokens'"),
-            ({"keep": "tokens"}, ValueError, "'tokens'"),
-            ({"columns": ["id", "words"]}, ValueError, r"must be 1 \(words\); got"),
-            ({"keep": ["id", "id"]}, ValueError, "each of them once"),
-            ({"client": "scheduler:8786"}, TypeError, "client must be a distributed.Cl"),
-            ({"source": "nothing"}, ValueError, "There is no directory"),
-            ({"estimator": DiceTokenTagger()}, NotFittedError, "not fitted"),
-            ({"estimator": LogisticRegression()}, TypeError, "fitted estimator of skdice"),
-        ],
-    )
+    @pytest.mark.parametrize("given, error, message", [
+        ({"columns": "tokens"}, ValueError, "'part-1.parquet'.*'tokens'"),
+        ({"keep": "tokens"}, ValueError, "'tokens'"),
+        ({"columns": ["id", "words"]}, ValueError, r"must be 1 \(words\); got"),
+        ({"keep": ["id", "id"]}, ValueError, "each of them once"),
+        ({"client": "scheduler:8786"}, TypeError, "client must be a distributed.Cl"),
+        ({"source": "nothing"}, ValueError, "There is no directory"),
+        ({"estimator": DiceTokenTagger()}, NotFittedError, "not fitted"),
+        ({"estimator": LogisticRegression()}, TypeError, "fitted estimator of skdice"),
+    ])  # fmt: skip
     def test_arguments(self, tagger, corpus, tmp_path, given, error, message):
         arguments = {"estimator": tagger, "source": corpus, "destination": tmp_path / "out"}
         with pytest.raises(error, match=message):
@@ -222,14 +216,11 @@ class TestBadInput:
         with pytest.raises(ValueError, match=r"part-9.parquet. cannot be read"):
             predict(tagger, corpus, tmp_path / "out")
 
-    @pytest.mark.parametrize(
-        "case, column, values, row",
-        [
-            ("tagger", "words", [["a"]] * 7 + [["b", None]], 7),
-            ("pairs", "two", ["a", None, "c", "d"], 1),
-            ("texts", "text", NOT_UTF_8, 3),
-        ],
-    )
+    @pytest.mark.parametrize("case, column, values, row", [
+        ("tagger", "words", [["a"]] * 7 + [["b", None]], 7),
+        ("pairs", "two", ["a", None, "c", "d"], 1),
+        ("texts", "text", NOT_UTF_8, 3),
+    ])  # fmt: skip
     def test_bad_rows(self, case, column, values, row, fitted, tmp_path, small_chunks):
         """The error has the rows that were read together, and the row among them."""
         columns = {name: ["a"] * len(values) for name in TABLES[case][0]} | {column: values}

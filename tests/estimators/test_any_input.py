@@ -138,16 +138,13 @@ def check_labels(classifier, X):
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta"])  # WordPiece, byte-level BPE
-@pytest.mark.parametrize(
-    "case, rows, check",
-    [
-        ("tagger", sentences, check_tagger),
-        ("queries", sentences, check_query_tagger),
-        ("questions", st.lists(st.tuples(questions, contexts), max_size=4), check_answers),
-        ("texts", st.lists(texts, max_size=5), check_labels),
-        ("pairs", st.lists(st.tuples(texts, texts), max_size=5), check_labels),
-    ],
-)
+@pytest.mark.parametrize("case, rows, check", [
+    ("tagger", sentences, check_tagger),
+    ("queries", sentences, check_query_tagger),
+    ("questions", st.lists(st.tuples(questions, contexts), max_size=4), check_answers),
+    ("texts", st.lists(texts, max_size=5), check_labels),
+    ("pairs", st.lists(st.tuples(texts, texts), max_size=5), check_labels),
+])  # fmt: skip
 @examples(10)
 @given(data=st.data())
 def test_predictions(fitted, case, rows, check, family, data):

@@ -34,22 +34,13 @@ FAST = {"max_epochs": 1, "lr": 3e-3, "batch_size": 2, "random_state": 0, "verbos
 ENCODER = Encoder("bert", 384, 6, False, 512)
 OF_LABELS = [field.name for field in fields(LabelFacts)]
 ROWS = {
-    "task": "tagging",
-    "encoder": ENCODER,
-    "n_rows": 100,
-    "n_unlabeled": 0,
-    "trains_embeddings": True,
-    "has_adapters": False,
-    "is_plain": True,
-}
+    "task": "tagging", "encoder": ENCODER, "n_rows": 100, "n_unlabeled": 0,
+    "trains_embeddings": True, "has_adapters": False, "is_plain": True,
+}  # fmt: skip
 EPOCH = {
-    "n_texts": None,
-    "n_positive": 0,
-    "ratio": None,
-    "n_steps": 1,
-    "begins_trained": False,
+    "n_texts": None, "n_positive": 0, "ratio": None, "n_steps": 1, "begins_trained": False,
     "has_trained_head": False,
-}
+}  # fmt: skip
 
 
 def choose(parameter, encoder=ENCODER, **given):
@@ -97,22 +88,19 @@ def crowded(n):
     return [["mary", "saw"] * k for k in counts], [["B-PER", "O"] * k for k in counts]
 
 
-@pytest.mark.parametrize(
-    "estimator, rows, loss, why",
-    [
-        (DiceTokenTagger, easy_corpus(16), DiceLoss, "at most 1,200 entities, and there are 16."),
-        (DiceTokenTagger, crowded(1201), CrossEntropyLoss, "more than 1,200 entities, and there "),
-        (DiceTokenTagger, rare(4), DiceLoss, "there are 4."),
-        (DiceTokenTagger, rare(5), DiceLoss, "entities are rare, and 4 of 24"),
-        (DiceTokenTagger, tagged(16, "B-PER"), CrossEntropyLoss, "no other loss"),
-        (DiceTokenTagger, tagged(16, "NOUN"), CrossEntropyLoss, "no other loss"),
-        (DiceQueryTagger, crowded(1201), DiceLoss, "few words"),
-        (DiceSpanExtractor, easy_questions(16), CrossEntropyLoss, "no other loss"),
-        (DicePairClassifier, easy_pairs(16), CrossEntropyLoss, "no other loss"),
-        (DiceTextClassifier, easy_texts(16), CrossEntropyLoss, "no other loss"),
-        (DiceTextClassifier, easy_labels(16), CrossEntropyLoss, "no other loss"),
-    ],
-)
+@pytest.mark.parametrize("estimator, rows, loss, why", [
+    (DiceTokenTagger, easy_corpus(16), DiceLoss, "at most 1,200 entities, and there are 16."),
+    (DiceTokenTagger, crowded(1201), CrossEntropyLoss, "more than 1,200 entities, and there "),
+    (DiceTokenTagger, rare(4), DiceLoss, "there are 4."),
+    (DiceTokenTagger, rare(5), DiceLoss, "entities are rare, and 4 of 24"),
+    (DiceTokenTagger, tagged(16, "B-PER"), CrossEntropyLoss, "no other loss"),
+    (DiceTokenTagger, tagged(16, "NOUN"), CrossEntropyLoss, "no other loss"),
+    (DiceQueryTagger, crowded(1201), DiceLoss, "few words"),
+    (DiceSpanExtractor, easy_questions(16), CrossEntropyLoss, "no other loss"),
+    (DicePairClassifier, easy_pairs(16), CrossEntropyLoss, "no other loss"),
+    (DiceTextClassifier, easy_texts(16), CrossEntropyLoss, "no other loss"),
+    (DiceTextClassifier, easy_labels(16), CrossEntropyLoss, "no other loss"),
+])  # fmt: skip
 def test_is_the_loss_that_was_best(tiny_bert, estimator, rows, loss, why):
     fitted = estimator(tiny_bert, **FAST | {"batch_size": 8}).fit(*rows)
     assert why in why_of(fitted, "loss").lower()
@@ -141,19 +129,16 @@ def test_entities_of_absent_and_of_held_out_sentences_do_not_count(tiny_bert):
 # -- memory ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "n_positives, n_steps, expected",
-    [
-        (40 * 100, 100, 0),  # A step has 40.
-        (20 * 100, 100, 2),
-        (4 * 100, 100, 10),
-        (1, 100, 10),
-        (1, 20, 5),  # No more than a quarter of an epoch.
-        (1, 4, 0),
-        (0, 100, 0),
-        (np.inf, 100, 0),
-    ],
-)
+@pytest.mark.parametrize("n_positives, n_steps, expected", [
+    (40 * 100, 100, 0),  # A step has 40.
+    (20 * 100, 100, 2),
+    (4 * 100, 100, 10),
+    (1, 100, 10),
+    (1, 20, 5),  # No more than a quarter of an epoch.
+    (1, 4, 0),
+    (0, 100, 0),
+    (np.inf, 100, 0),
+])  # fmt: skip
 def test_as_many_steps_as_have_enough_positives(n_positives, n_steps, expected):
     assert choose("memory", set_positives=n_positives, n_steps=n_steps).value == expected
 
@@ -164,22 +149,19 @@ def sparse(n, every):
     return X, [["B-PER" if i % every == 0 else "O", "O", "O", "O"] for i in range(n)]
 
 
-@pytest.mark.parametrize(
-    "estimator, loss, rows, expected",
-    [
-        (DiceTokenTagger, "dice", sparse(32, 1), 4),
-        (DiceTokenTagger, "dice", sparse(16, 2), 2),
-        (DiceTokenTagger, TverskyLoss(), sparse(32, 1), 4),
-        (DiceTokenTagger, DiceLoss(level="example"), sparse(32, 1), 0),
-        (DiceTokenTagger, DiceLoss(memory=3), sparse(32, 1), 3),
-        (DicePairClassifier, "dsc", (easy_pairs(32)[0], [int(i % 10 == 0) for i in range(32)]), 4),
-        (DiceTextClassifier, "dice", easy_texts(32, n_classes=3), 0),
-        (DiceTextClassifier, "dice", easy_labels(32), 4),
-        (DiceTokenTagger, "dice", ([["mary", "saw"] * 80] * 16, [["B-PER", "O"] * 80] * 16), 0),
-        (DiceSpanExtractor, "dice", easy_questions(32), 4),
-        (DiceQueryTagger, "dice", easy_corpus(16), 3.5),
-    ],
-)
+@pytest.mark.parametrize("estimator, loss, rows, expected", [
+    (DiceTokenTagger, "dice", sparse(32, 1), 4),
+    (DiceTokenTagger, "dice", sparse(16, 2), 2),
+    (DiceTokenTagger, TverskyLoss(), sparse(32, 1), 4),
+    (DiceTokenTagger, DiceLoss(level="example"), sparse(32, 1), 0),
+    (DiceTokenTagger, DiceLoss(memory=3), sparse(32, 1), 3),
+    (DicePairClassifier, "dsc", (easy_pairs(32)[0], [int(i % 10 == 0) for i in range(32)]), 4),
+    (DiceTextClassifier, "dice", easy_texts(32, n_classes=3), 0),
+    (DiceTextClassifier, "dice", easy_labels(32), 4),
+    (DiceTokenTagger, "dice", ([["mary", "saw"] * 80] * 16, [["B-PER", "O"] * 80] * 16), 0),
+    (DiceSpanExtractor, "dice", easy_questions(32), 4),
+    (DiceQueryTagger, "dice", easy_corpus(16), 3.5),
+])  # fmt: skip
 def test_auto_in_each_estimator(estimator, loss, rows, expected, quick_bert):
     """A step has two rows; no more is remembered than a quarter of the steps of an epoch."""
     fitted = estimator(quick_bert, loss=loss, negative_ratio=None, **FAST).fit(*rows)
@@ -193,16 +175,13 @@ def test_auto_in_each_estimator(estimator, loss, rows, expected, quick_bert):
 # -- rate and epochs -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "n_steps, n_positive, epochs",
-    [
-        (1, 16, 150),  # Tiny sets: 150 steps.
-        (7, 100, 29),  # 200 steps
-        (63, 1000, 4),
-        (19, 100, 12),  # 1,200 presentations of texts with positives
-        (2000, 10, 30),
-    ],
-)
+@pytest.mark.parametrize("n_steps, n_positive, epochs", [
+    (1, 16, 150),  # Tiny sets: 150 steps.
+    (7, 100, 29),  # 200 steps
+    (63, 1000, 4),
+    (19, 100, 12),  # 1,200 presentations of texts with positives
+    (2000, 10, 30),
+])  # fmt: skip
 def test_epochs_count_steps_and_texts_with_positives(n_steps, n_positive, epochs):
     chosen = choose("max_epochs", n_steps=n_steps, n_positive=n_positive, is_mean=False)
     assert chosen.value == epochs
@@ -222,22 +201,19 @@ def test_epochs_of_sentences_with_entities_fall_slowly(n, of_set, of_mean):
     assert is_rare.value == choose("max_epochs", **facts, is_mean=True).value
 
 
-@pytest.mark.parametrize(
-    "family, width, depth, lr",
-    [
-        # Measured here (benchmarks/RESULTS.md).
-        ("bert", 384, 6, 2e-4),
-        ("mpnet", 768, 12, 5e-5),
-        # Within what the authors of the models publish.
-        ("roberta", 1024, 24, 1.9e-5),
-        ("deberta-v2", 768, 12, 2.2e-5),
-        ("modernbert", 768, 22, 2.7e-5),
-        # At the ends of the range, and without layers that are counted.
-        ("bert", 32, 2, 5e-4),
-        ("bert", 4096, 48, 1e-5),
-        ("gpt2", 768, None, 5e-5),
-    ],
-)
+@pytest.mark.parametrize("family, width, depth, lr", [
+    # Measured here (benchmarks/RESULTS.md).
+    ("bert", 384, 6, 2e-4),
+    ("mpnet", 768, 12, 5e-5),
+    # Within what the authors of the models publish.
+    ("roberta", 1024, 24, 1.9e-5),
+    ("deberta-v2", 768, 12, 2.2e-5),
+    ("modernbert", 768, 22, 2.7e-5),
+    # At the ends of the range, and without layers that are counted.
+    ("bert", 32, 2, 5e-4),
+    ("bert", 4096, 48, 1e-5),
+    ("gpt2", 768, None, 5e-5),
+])  # fmt: skip
 def test_rate_goes_by_family_width_and_depth(family, width, depth, lr):
     encoder = ENCODER._replace(family=family, width=width, depth=depth)
     assert choose("lr", encoder).value == pytest.approx(lr)
@@ -271,40 +247,37 @@ def of(*numbers):
     return {"n_texts": np.array(numbers)}
 
 
-@pytest.mark.parametrize(
-    "parameter, facts, value, why",
-    [
-        ("word_shapes", NAMES, True, "names, 90% of them capitalised"),
-        ("word_shapes", {}, False, "Tags without a B- or I- prefix"),
-        ("word_shapes", NAMES | {"share_of_names": 2 / 3}, False, "no names."),
-        ("word_shapes", NAMES | {"share_of_names": np.nan}, False, "No sentence"),
-        ("word_shapes", NAMES | {"encoder": ENCODER._replace(sees_case=True)}, False, "sees case"),
-        ("word_shapes", NAMES | {"trains_embeddings": False}, False, "frozen"),
-        ("crf", NAMES, False, "names, 90% of them capitalised, and a CRF did not"),
-        ("crf", FEW, True, "at most 1,200 entities that are no names, and there are 100"),
-        ("crf", FEW | {"n_entities": 1201}, False, "and there are 1,201"),
-        ("crf", {}, False, "Tags without a B- or I- prefix"),
-        ("threshold", {}, 0.5, "not two classes"),
-        ("threshold", {"positive_share": 0.1}, 0.1, "rare, 10.0% of the rows"),
-        ("threshold", {"positive_share": 0.1, "is_plain": False}, 0.5, "0.5 is kept"),
-        ("threshold", {"positive_share": 0.3}, 0.5, "not rare"),
-        ("null_threshold", {"n_unanswered": 0}, np.inf, "All training questions"),
-        ("null_threshold", {"n_unanswered": 3}, 0.0, "3 training questions"),
-        ("loss", SOME, "dice", "there are 100"),
-        ("loss", SOME | {"n_entities": 1201}, "ce", "there are 1,201"),
-        ("loss", SOME | {"ratio": 2.0, "n_positive": 9}, "dice", "9 of 100"),
-        ("loss", SOME | {"n_unlabeled": 101}, "ce", "101 rows without labels"),
-        ("loss", SOME | {"n_unlabeled": 100}, "dice", "at most 1,200 entities"),
-        ("loss", SOME | {"n_texts": None}, "ce", "No other loss"),
-        ("negative_ratio", {}, None, "no positives"),
-        ("negative_ratio", {"has_entities": True}, None, "No text is without"),
-        ("negative_ratio", of(10, 40), None, "10 texts with and 40 without an entity"),
-        ("negative_ratio", of(10, 41), 2, "10 texts with and 41 without an entity"),
-        ("negative_ratio", of(40, 2), None, "not rare"),
-        ("negative_ratio", of(10, 10, 81) | {"n_positive": 20}, 2, "20 texts in all"),
-        ("negative_ratio", of(10, 11) | {"task": "query-tagging"}, 1, "rare"),
-    ],
-)
+@pytest.mark.parametrize("parameter, facts, value, why", [
+    ("word_shapes", NAMES, True, "names, 90% of them capitalised"),
+    ("word_shapes", {}, False, "Tags without a B- or I- prefix"),
+    ("word_shapes", NAMES | {"share_of_names": 2 / 3}, False, "no names."),
+    ("word_shapes", NAMES | {"share_of_names": np.nan}, False, "No sentence"),
+    ("word_shapes", NAMES | {"encoder": ENCODER._replace(sees_case=True)}, False, "sees case"),
+    ("word_shapes", NAMES | {"trains_embeddings": False}, False, "frozen"),
+    ("crf", NAMES, False, "names, 90% of them capitalised, and a CRF did not"),
+    ("crf", FEW, True, "at most 1,200 entities that are no names, and there are 100"),
+    ("crf", FEW | {"n_entities": 1201}, False, "and there are 1,201"),
+    ("crf", {}, False, "Tags without a B- or I- prefix"),
+    ("threshold", {}, 0.5, "not two classes"),
+    ("threshold", {"positive_share": 0.1}, 0.1, "rare, 10.0% of the rows"),
+    ("threshold", {"positive_share": 0.1, "is_plain": False}, 0.5, "0.5 is kept"),
+    ("threshold", {"positive_share": 0.3}, 0.5, "not rare"),
+    ("null_threshold", {"n_unanswered": 0}, np.inf, "All training questions"),
+    ("null_threshold", {"n_unanswered": 3}, 0.0, "3 training questions"),
+    ("loss", SOME, "dice", "there are 100"),
+    ("loss", SOME | {"n_entities": 1201}, "ce", "there are 1,201"),
+    ("loss", SOME | {"ratio": 2.0, "n_positive": 9}, "dice", "9 of 100"),
+    ("loss", SOME | {"n_unlabeled": 101}, "ce", "101 rows without labels"),
+    ("loss", SOME | {"n_unlabeled": 100}, "dice", "at most 1,200 entities"),
+    ("loss", SOME | {"n_texts": None}, "ce", "No other loss"),
+    ("negative_ratio", {}, None, "no positives"),
+    ("negative_ratio", {"has_entities": True}, None, "No text is without"),
+    ("negative_ratio", of(10, 40), None, "10 texts with and 40 without an entity"),
+    ("negative_ratio", of(10, 41), 2, "10 texts with and 41 without an entity"),
+    ("negative_ratio", of(40, 2), None, "not rare"),
+    ("negative_ratio", of(10, 10, 81) | {"n_positive": 20}, 2, "20 texts in all"),
+    ("negative_ratio", of(10, 11) | {"task": "query-tagging"}, 1, "rare"),
+])  # fmt: skip
 def test_rules(parameter, facts, value, why):
     chosen = choose(parameter, **facts)
     assert chosen.value == value

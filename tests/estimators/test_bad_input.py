@@ -196,15 +196,12 @@ def test_no_rows(fitted, name):
 # -- tables, matrices, streams, weights, splitters -------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name, columns",
-    [
-        *(("questions", c) for c in ([], ["question"], ["context", "text"])),
-        ("questions", ["question"] * 2),
-        *(("texts", range(n)) for n in (0, 2, 3)),
-        *(("pairs", range(n)) for n in (0, 1, 3)),
-    ],
-)
+@pytest.mark.parametrize("name, columns", [
+    *(("questions", c) for c in ([], ["question"], ["context", "text"])),
+    ("questions", ["question"] * 2),
+    *(("texts", range(n)) for n in (0, 2, 3)),
+    *(("pairs", range(n)) for n in (0, 1, 3)),
+])  # fmt: skip
 def test_tables_with_other_columns(fitted, name, columns):
     table = pd.DataFrame([["john"] * len(columns)] * 12, columns=columns, dtype=object)
     fails(lambda: fitted(name).predict(table))
@@ -224,14 +221,10 @@ def test_tables_with_bad_cells(fitted, name):
             fails(lambda array=array: fitted(name).predict(array), 7)
 
 
-@pytest.mark.parametrize(
-    "name, y",
-    [
-        *(("pairs", y) for y in (np.eye(12), [[0, 1]] * 12, np.zeros((12, 1, 1)))),
-        *(("texts", np.ones(shape)) for shape in [(12, 0), (12, 2, 2), (11, 2), (13, 2), (0, 2)]),
-    ],
-    ids=lambda value: value if isinstance(value, str) else str(np.shape(value)),
-)
+@pytest.mark.parametrize("name, y", [
+    *(("pairs", y) for y in (np.eye(12), [[0, 1]] * 12, np.zeros((12, 1, 1)))),
+    *(("texts", np.ones(shape)) for shape in [(12, 0), (12, 2, 2), (11, 2), (13, 2), (0, 2)]),
+], ids=lambda value: value if isinstance(value, str) else str(np.shape(value)))  # fmt: skip
 def test_matrices_of_other_shapes(tiny_bert, name, y):
     fails(lambda: make(name, tiny_bert).fit(DATA[name][0], y))
 
@@ -268,10 +261,8 @@ def test_bad_weights():
         fails(lambda w=weight: make("tagger").fit(SENTENCES, TAGS, sample_weight=w))
 
 
-@pytest.mark.parametrize(
-    "spans",
-    [[3], [None], [(0,)], [(0, 1, 2)], [(0.0, 1.0)], [(1, 0)], [(0, 99)], [("a", "b")], ["ab"]],
-    ids=str,
-)
+@pytest.mark.parametrize("spans", [
+    [3], [None], [(0,)], [(0, 1, 2)], [(0.0, 1.0)], [(1, 0)], [(0, 99)], [("a", "b")], ["ab"],
+], ids=str)  # fmt: skip
 def test_bad_splitters(fitted, spans):
     fails(lambda: fitted("tagger").predict_entities(["john"], lambda text: spans), 0)

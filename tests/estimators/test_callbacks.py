@@ -120,21 +120,15 @@ def test_is_refused(name, tiny_bert):
             make(tiny_bert, *callbacks).fit(X, Y)
 
 
-@pytest.mark.parametrize(
-    "callback, parameters, message",
-    [
-        (skc.EarlyStopping(), {}, r"monitor='valid_loss': a fit records train_loss"),
-        (skc.Checkpoint(), {}, r"monitor='valid_loss_best'"),
-        (
-            skc.EarlyStopping("valid_score", lower_is_better=False),
-            {"validation_fraction": None},
-            "has no validation rows",
-        ),
-        (skc.EarlyStopping, {}, r"objects of skorch's Callback.*Got <class"),
-        ("early", {}, "Got 'early'"),
-        (skc.WarmRestartLR, {}, "Got <class"),
-    ],
-)
+@pytest.mark.parametrize("callback, parameters, message", [
+    (skc.EarlyStopping(), {}, r"monitor='valid_loss': a fit records train_loss"),
+    (skc.Checkpoint(), {}, r"monitor='valid_loss_best'"),
+    (skc.EarlyStopping("valid_score", lower_is_better=False), {"validation_fraction": None},
+     "has no validation rows"),
+    (skc.EarlyStopping, {}, r"objects of skorch's Callback.*Got <class"),
+    ("early", {}, "Got 'early'"),
+    (skc.WarmRestartLR, {}, "Got <class"),
+])  # fmt: skip
 def test_settings_that_cannot_work(callback, parameters, message, tiny_bert):
     with pytest.raises(ValueError, match=message):
         make(tiny_bert, callback, **parameters).fit(X, Y)

@@ -186,15 +186,12 @@ def test_damaged_and_odd_states(tiny_bert, tmp_path):
     assert b"optimizer" not in path.read_bytes()[:100_000], "the fit is finished"
 
 
-@pytest.mark.parametrize(
-    ("directory", "random_state", "error", "message"),
-    [
-        (7, 0, ValueError, "'checkpoint_dir' parameter of DiceTokenTagger must be a dir.* Got 7"),
-        ("", 0, ValueError, "must be a directory"),
-        ("here", None, ValueError, "checkpoint_dir='here' needs a random_state"),
-        (__file__, 0, OSError, "The checkpoint could not be saved"),
-    ],
-)
+@pytest.mark.parametrize(("directory", "random_state", "error", "message"), [
+    (7, 0, ValueError, "'checkpoint_dir' parameter of DiceTokenTagger must be a dir.* Got 7"),
+    ("", 0, ValueError, "must be a directory"),
+    ("here", None, ValueError, "checkpoint_dir='here' needs a random_state"),
+    (__file__, 0, OSError, "The checkpoint could not be saved"),
+])  # fmt: skip
 def test_bad_parameters(directory, random_state, error, message, tiny_bert):
     tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=directory, random_state=random_state)
     with pytest.raises(error, match=message):

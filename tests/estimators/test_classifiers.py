@@ -283,14 +283,11 @@ class TestSimilarities:
         assert 0 < share <= 1
         assert pairs.net_.module_.share.item() == pytest.approx(1 - share)
 
-    @pytest.mark.parametrize(
-        "X, y, why",
-        [
-            (*same_or_other(60), "best, in 5 folds."),
-            ([("same", "same" + " " * i) for i in range(60)], y, "tells nothing"),
-            (X, [0] * 59 + [1], "single training pair"),
-        ],
-    )
+    @pytest.mark.parametrize("X, y, why", [
+        (*same_or_other(60), "best, in 5 folds."),
+        ([("same", "same" + " " * i) for i in range(60)], y, "tells nothing"),
+        (X, [0] * 59 + [1], "single training pair"),
+    ])  # fmt: skip
     def test_choices_say_what_decided_their_share(self, X, y, why, tiny_bert):
         choices = make_pairs(tiny_bert, **STILL).fit(X, y).choices_.set_index("parameter")
         assert why in choices.loc["similarities", "why"]
@@ -395,16 +392,13 @@ class TestThreshold:
         mirrored = make_pairs(tiny_bert, **STILL).fit(self.X, 1 - noisy)
         assert pairs.threshold_ == pytest.approx(mirrored.threshold_)
 
-    @pytest.mark.parametrize(
-        "params, threshold",
-        [
-            ({"threshold": 0.3}, 0.3),
-            ({"threshold": 0.3, "pos_label": 0}, 0.3),
-            ({"loss": "dice"}, 0.5),
-            ({"class_weight": "balanced"}, 0.5),
-            ({"pos_label": 0}, 0.5),
-        ],
-    )
+    @pytest.mark.parametrize("params, threshold", [
+        ({"threshold": 0.3}, 0.3),
+        ({"threshold": 0.3, "pos_label": 0}, 0.3),
+        ({"loss": "dice"}, 0.5),
+        ({"class_weight": "balanced"}, 0.5),
+        ({"pos_label": 0}, 0.5),
+    ])  # fmt: skip
     def test_otherwise_it_is_a_half_or_what_is_given(self, tiny_bert, params, threshold):
         pairs = make_pairs(tiny_bert, **STILL, **params).fit(self.X, self.y)
         assert pairs.threshold_ == pytest.approx(threshold)
@@ -414,19 +408,16 @@ class TestThreshold:
         labels = make_texts(tiny_bert, **STILL, threshold=0.3).fit(*easy_labels(16))
         np.testing.assert_allclose(labels.threshold_, 0.3)
 
-    @pytest.mark.parametrize(
-        "kind, threshold, message",
-        [
-            ("pairs", [0.5, 0.5], r"one float in the range \[0, 1\]. Got 2 of them"),
-            ("pairs", [0.5], "Got 1 of them"),
-            ("pairs", 1.5, "Got 1.5"),
-            ("labels", [0.5] * 3, "an array of 2, one for each of the labels. Got 3 of them"),
-            ("labels", [[0.5, 0.5]], r"shape \(1, 2\)"),
-            ("labels", [0.5, np.nan], "Got nan"),
-            ("classes", [0.5, 0.5], "an array of 3, one for each of the classes. Got 2 of them"),
-            ("classes", [0.5, [0.1], 0.2], r"Got \[0.1\]"),
-        ],
-    )
+    @pytest.mark.parametrize("kind, threshold, message", [
+        ("pairs", [0.5, 0.5], r"one float in the range \[0, 1\]. Got 2 of them"),
+        ("pairs", [0.5], "Got 1 of them"),
+        ("pairs", 1.5, "Got 1.5"),
+        ("labels", [0.5] * 3, "an array of 2, one for each of the labels. Got 3 of them"),
+        ("labels", [[0.5, 0.5]], r"shape \(1, 2\)"),
+        ("labels", [0.5, np.nan], "Got nan"),
+        ("classes", [0.5, 0.5], "an array of 3, one for each of the classes. Got 2 of them"),
+        ("classes", [0.5, [0.1], 0.2], r"Got \[0.1\]"),
+    ])  # fmt: skip
     def test_what_it_cannot_be_is_refused(self, fit_once, kind, threshold, message):
         one = fit_once(kind)
         before = one.threshold_

@@ -171,15 +171,12 @@ def test_what_is_made_of_them_is_the_same(use, task, tiny_bert):
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize(
-    "cls, names, message",
-    [
-        (DiceTextClassifier, "ab", r"must have one column of texts; got 2 columns: \['a', 'b'\]"),
-        (DicePairClassifier, "a", r"must have two columns of texts, the pairs; got 1 columns"),
-        (DiceSpanExtractor, "ab", r"'question' and 'context'; 'question' is not among \['a', "),
-        (DiceTokenTagger, "ab", r"lists of words; got a \w+. Pass one of its columns"),
-    ],
-)
+@pytest.mark.parametrize("cls, names, message", [
+    (DiceTextClassifier, "ab", r"must have one column of texts; got 2 columns: \['a', 'b'\]"),
+    (DicePairClassifier, "a", r"must have two columns of texts, the pairs; got 1 columns"),
+    (DiceSpanExtractor, "ab", r"'question' and 'context'; 'question' is not among \['a', "),
+    (DiceTokenTagger, "ab", r"lists of words; got a \w+. Pass one of its columns"),
+])  # fmt: skip
 def test_errors_say_what_is_needed(container, cls, names, message):
     table = CONTAINERS[container][1]({name: ["x", "y"] for name in names})
     with pytest.raises((TypeError, ValueError), match=message):
@@ -200,17 +197,14 @@ def test_errors_name_the_row_of_what_is_missing(container):
             cls().fit(column(X), column(y))
 
 
-@pytest.mark.parametrize(
-    "made, expected",
-    [
-        (torch.tensor([2, 0, 2]), [2, 0, 2]),
-        (torch.tensor([2.0, 0.0, 2.0], requires_grad=True), [2, 0, 2]),
-        (pa.array(["b", "a", "b"]).dictionary_encode(), ["b", "a", "b"]),
-        (pl.Series(["b", "a", "b"], dtype=pl.Categorical), ["b", "a", "b"]),
-        (pd.Series(["b", "a", "b"], dtype="string[pyarrow]"), ["b", "a", "b"]),
-        (pd.Series([2, 0, 2], dtype="Int64"), [2, 0, 2]),
-    ],
-)
+@pytest.mark.parametrize("made, expected", [
+    (torch.tensor([2, 0, 2]), [2, 0, 2]),
+    (torch.tensor([2.0, 0.0, 2.0], requires_grad=True), [2, 0, 2]),
+    (pa.array(["b", "a", "b"]).dictionary_encode(), ["b", "a", "b"]),
+    (pl.Series(["b", "a", "b"], dtype=pl.Categorical), ["b", "a", "b"]),
+    (pd.Series(["b", "a", "b"], dtype="string[pyarrow]"), ["b", "a", "b"]),
+    (pd.Series([2, 0, 2], dtype="Int64"), [2, 0, 2]),
+])  # fmt: skip
 def test_labels(made, expected):
     read = internals(DiceTextClassifier()).task.read_training
     found, wanted = (read(["a", "b", "c"], y)[1].values for y in (made, expected))

@@ -111,58 +111,48 @@ def test_shared_parameters(i):
     assert not hasattr(made, "net_")
 
 
-@pytest.mark.parametrize(
-    "cls, parameters, parts",
-    [
-        (
-            DiceTokenTagger,
-            {"loss": DiceLoss(class_weight=[1] * 3), "class_weight": "log"},
-            ["class_weight"],
-        ),
-        (DiceTokenTagger, {"K": 3.0, "class_weight": "balanced"}, ["K=3.0", "'log'"]),
-        (DiceTokenTagger, {"K": -5.0}, ["'O'", "K=-5.0"]),
-        (DiceTokenTagger, {"class_weight": {"B-XYZ": 2.0}}, ["'B-XYZ'", "'B-LOC'"]),
-        (DiceTokenTagger, {"max_length": 2}, ["[3, 64]", "2"]),
-        (DiceTokenTagger, {"max_length": 65}, ["[3, 64]", "65"]),
-        (DiceTokenTagger, {"max_length": 16, "stride": 14}, ["'stride'", "14 pieces"]),
-        (DiceTokenTagger, {"n_frozen_layers": 3}, ["[0, 2]"]),
-        (DiceTokenTagger, {"validation_fraction": 0.99}, ["no row to train on"]),
-        (DiceTokenTagger, {"decode": "beam"}, ["'constrained', 'argmax'", "'beam'"]),
-        (DiceTokenTagger, {"background_bias": "auto"}, ["rows to validate on"]),
-        (DiceTokenTagger, {"word_shapes": "yes"}, ["one of {True, False, 'auto'}", "'yes'"]),
-        (DiceTokenTagger, {"model": "organisation/absent"}, ["the hub did not give it"]),
-        (DiceQueryTagger, {"queries": ["john"]}, ["dict", "['john']"]),
-        (DiceQueryTagger, {"queries": {"PER": "  "}}, ["'PER'", "'  '"]),
-        (DiceQueryTagger, {"queries": {"UNUSED": 3}}, ["'UNUSED'", "3"]),
-        (
-            DiceQueryTagger,
-            {"queries": {"PER": "a " * 70, "LOC": "a"}, "max_length": 64},
-            ["70 pieces", "max_length=64"],
-        ),
-        (DiceQueryTagger, {"max_length": 3}, ["[4, 64]", "3"]),
-        (DiceQueryTagger, {"max_length": 16, "stride": 11}, ["11", "max_length=16", "12"]),
-        (DiceQueryTagger, {"span_weights": (1, 1)}, ["three numbers", "(1, 1)"]),
-        (DiceQueryTagger, {"span_weights": (0, 0, 0)}, ["not all 0"]),
-        (DiceQueryTagger, {"match_candidates": "some"}, ["'pred_gold_random'", "'some'"]),
-        (DiceQueryTagger, {"decode": "constrained"}, ["'flat', 'nested'"]),
-        (DiceQueryTagger, {"loss": "dice", "class_weight": {"PER": 2.0}}, ["0", "1", "'PER'"]),
-        (DiceSpanExtractor, {"null_threshold": float("nan")}, ["'auto'", "nan"]),
-        (DiceSpanExtractor, {"on_misaligned": "ignore"}, ["'repair', 'raise', 'skip'"]),
-        (DiceSpanExtractor, {"max_length": 65}, ["[4, 64]", "65"]),
-        (DiceSpanExtractor, {"max_length": 7, "stride": 2}, ["stride=2", "row 0", "(3 are"]),
-        (DiceSpanExtractor, {"max_length": 5}, ["question of row 0", "2 pieces", "leaves 0"]),
-        (DiceSpanExtractor, {"class_weight": "balanced", "loss": "ce"}, ["cross-entropy"]),
-        (DiceSpanExtractor, {"K": 2.0}, ["K=2.0 cannot be used with cross-entropy"]),
-        (DiceSpanExtractor, {"class_weight": "log", "loss": CrossEntropyLoss()}, ["positions"]),
-        (DiceSpanExtractor, {"loss": CrossEntropyLoss(class_weight=[1.0, 2.0])}, ["[1.0, 2.0]"]),
-        (DiceSpanExtractor, {"loss": "dice", "class_weight": {"PER": 2.0}}, ["'PER'", "0, 1"]),
-        (DicePairClassifier, {"pos_label": "spam"}, ["0, 1", "'spam'"]),
-        (DicePairClassifier, {"max_length": 3}, ["[4, 64]"]),
-        (DicePairClassifier, {"class_weight": {7: 1.0}}, ["7", "0, 1"]),
-        (DiceTextClassifier, {"truncation": "second"}, ["'longest_first', 'error'", "'second'"]),
-    ],
-    ids=lambda value: "" if isinstance(value, list) else str(value)[:60],
-)
+@pytest.mark.parametrize("cls, parameters, parts", [
+    (DiceTokenTagger, {"loss": DiceLoss(class_weight=[1] * 3), "class_weight": "log"},
+     ["class_weight"]),
+    (DiceTokenTagger, {"K": 3.0, "class_weight": "balanced"}, ["K=3.0", "'log'"]),
+    (DiceTokenTagger, {"K": -5.0}, ["'O'", "K=-5.0"]),
+    (DiceTokenTagger, {"class_weight": {"B-XYZ": 2.0}}, ["'B-XYZ'", "'B-LOC'"]),
+    (DiceTokenTagger, {"max_length": 2}, ["[3, 64]", "2"]),
+    (DiceTokenTagger, {"max_length": 65}, ["[3, 64]", "65"]),
+    (DiceTokenTagger, {"max_length": 16, "stride": 14}, ["'stride'", "14 pieces"]),
+    (DiceTokenTagger, {"n_frozen_layers": 3}, ["[0, 2]"]),
+    (DiceTokenTagger, {"validation_fraction": 0.99}, ["no row to train on"]),
+    (DiceTokenTagger, {"decode": "beam"}, ["'constrained', 'argmax'", "'beam'"]),
+    (DiceTokenTagger, {"background_bias": "auto"}, ["rows to validate on"]),
+    (DiceTokenTagger, {"word_shapes": "yes"}, ["one of {True, False, 'auto'}", "'yes'"]),
+    (DiceTokenTagger, {"model": "organisation/absent"}, ["the hub did not give it"]),
+    (DiceQueryTagger, {"queries": ["john"]}, ["dict", "['john']"]),
+    (DiceQueryTagger, {"queries": {"PER": "  "}}, ["'PER'", "'  '"]),
+    (DiceQueryTagger, {"queries": {"UNUSED": 3}}, ["'UNUSED'", "3"]),
+    (DiceQueryTagger, {"queries": {"PER": "a " * 70, "LOC": "a"}, "max_length": 64},
+     ["70 pieces", "max_length=64"]),
+    (DiceQueryTagger, {"max_length": 3}, ["[4, 64]", "3"]),
+    (DiceQueryTagger, {"max_length": 16, "stride": 11}, ["11", "max_length=16", "12"]),
+    (DiceQueryTagger, {"span_weights": (1, 1)}, ["three numbers", "(1, 1)"]),
+    (DiceQueryTagger, {"span_weights": (0, 0, 0)}, ["not all 0"]),
+    (DiceQueryTagger, {"match_candidates": "some"}, ["'pred_gold_random'", "'some'"]),
+    (DiceQueryTagger, {"decode": "constrained"}, ["'flat', 'nested'"]),
+    (DiceQueryTagger, {"loss": "dice", "class_weight": {"PER": 2.0}}, ["0", "1", "'PER'"]),
+    (DiceSpanExtractor, {"null_threshold": float("nan")}, ["'auto'", "nan"]),
+    (DiceSpanExtractor, {"on_misaligned": "ignore"}, ["'repair', 'raise', 'skip'"]),
+    (DiceSpanExtractor, {"max_length": 65}, ["[4, 64]", "65"]),
+    (DiceSpanExtractor, {"max_length": 7, "stride": 2}, ["stride=2", "row 0", "(3 are"]),
+    (DiceSpanExtractor, {"max_length": 5}, ["question of row 0", "2 pieces", "leaves 0"]),
+    (DiceSpanExtractor, {"class_weight": "balanced", "loss": "ce"}, ["cross-entropy"]),
+    (DiceSpanExtractor, {"K": 2.0}, ["K=2.0 cannot be used with cross-entropy"]),
+    (DiceSpanExtractor, {"class_weight": "log", "loss": CrossEntropyLoss()}, ["positions"]),
+    (DiceSpanExtractor, {"loss": CrossEntropyLoss(class_weight=[1.0, 2.0])}, ["[1.0, 2.0]"]),
+    (DiceSpanExtractor, {"loss": "dice", "class_weight": {"PER": 2.0}}, ["'PER'", "0, 1"]),
+    (DicePairClassifier, {"pos_label": "spam"}, ["0, 1", "'spam'"]),
+    (DicePairClassifier, {"max_length": 3}, ["[4, 64]"]),
+    (DicePairClassifier, {"class_weight": {7: 1.0}}, ["7", "0, 1"]),
+    (DiceTextClassifier, {"truncation": "second"}, ["'longest_first', 'error'", "'second'"]),
+], ids=lambda value: "" if isinstance(value, list) else str(value)[:60])  # fmt: skip
 def test_parameters_of_an_estimator(tiny_bert, cls, parameters, parts):
     made = make(cls, **{"model": tiny_bert, **parameters})
     name = [next(iter(parameters))] if len(parameters) == 1 else []
@@ -198,14 +188,11 @@ def test_rows(tiny_bert, cls, X, y, parts):
     refuses(parts, lambda: make(cls, tiny_bert).fit(X, y))
 
 
-@pytest.mark.parametrize(
-    "params, y, part",
-    [
-        ({"pos_label": 1}, [0, 1, 2], "more than two classes"),
-        ({"pos_label": 1}, [[0, 1], [1, 0], [1, 1]], "multi-label"),
-        ({"threshold": 0.3}, [0, 1, 2], "more than two classes"),
-    ],
-)
+@pytest.mark.parametrize("params, y, part", [
+    ({"pos_label": 1}, [0, 1, 2], "more than two classes"),
+    ({"pos_label": 1}, [[0, 1], [1, 0], [1, 1]], "multi-label"),
+    ({"threshold": 0.3}, [0, 1, 2], "more than two classes"),
+])  # fmt: skip
 def test_parameters_of_two_classes(tiny_bert, params, y, part):
     classifier = DiceTextClassifier(tiny_bert, **params)
     refuses([f"'{next(iter(params))}'", part], lambda: classifier.fit(["a", "b", "c"], y))
@@ -282,15 +269,12 @@ class TestTruncation:
 # -- fits that fail --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "cls, parameters",
-    [
-        (DiceTokenTagger, {"class_weight": {"B-XYZ": 2.0}}),
-        (DiceTokenTagger, {"model": NO_MODEL}),
-        (DiceQueryTagger, {"queries": {"PER": "a " * 70, "LOC": "oslo"}}),
-        (DiceSpanExtractor, {"max_length": 3}),
-    ],
-)
+@pytest.mark.parametrize("cls, parameters", [
+    (DiceTokenTagger, {"class_weight": {"B-XYZ": 2.0}}),
+    (DiceTokenTagger, {"model": NO_MODEL}),
+    (DiceQueryTagger, {"queries": {"PER": "a " * 70, "LOC": "oslo"}}),
+    (DiceSpanExtractor, {"max_length": 3}),
+])  # fmt: skip
 def test_a_refit_that_fails_before_training_leaves_the_last_fit(tiny_bert, cls, parameters):
     fitted = make(cls, tiny_bert).fit(*ROWS[cls])
     expected = fitted.predict(ROWS[cls][0]).tolist()

@@ -100,18 +100,15 @@ class TestChoice:
             rows.choose(Goal(min_precision=0.9), lambda _: wrong)
 
 
-@pytest.mark.parametrize(
-    "parts, metric, message",
-    [
-        ({"min_precision": 90}, None, r"'min_precision' parameter of tune_decision .*\[0.*1.*\]"),
-        ({"min_recall": "high"}, None, "Got 'high' instead"),
-        ({"per_label": 1}, None, "'per_label' parameter"),
-        ({"min_precision": 0.9, "min_recall": 0.9}, None, "takes one of metric, min_precision"),
-        ({"min_precision": 0.9}, max, "takes one of metric, min_precision"),
-        ({"per_label": True}, max, "so metric must be None"),
-        ({"per_label": True, "min_recall": 0.9}, None, "so min_recall must be None; got 0.9"),
-    ],
-)
+@pytest.mark.parametrize("parts, metric, message", [
+    ({"min_precision": 90}, None, r"'min_precision' parameter of tune_decision .*\[0.*1.*\]"),
+    ({"min_recall": "high"}, None, "Got 'high' instead"),
+    ({"per_label": 1}, None, "'per_label' parameter"),
+    ({"min_precision": 0.9, "min_recall": 0.9}, None, "takes one of metric, min_precision"),
+    ({"min_precision": 0.9}, max, "takes one of metric, min_precision"),
+    ({"per_label": True}, max, "so metric must be None"),
+    ({"per_label": True, "min_recall": 0.9}, None, "so min_recall must be None; got 0.9"),
+])  # fmt: skip
 def test_errors(parts, metric, message):
     with pytest.raises(ValueError, match=message):
         Goal(**parts, metric=metric).check()

@@ -50,13 +50,10 @@ def rare_rows(case, n=48):
 
 
 class TestWhatAnEpochHas:
-    @pytest.mark.parametrize(
-        "case, ratio, n_drawn",
-        [
-            *((case, 1, 12) for case in CASES),
-            *(("tagger", ratio, n) for ratio, n in ((None, 48), (3.0, 24), (100, 48))),
-        ],
-    )
+    @pytest.mark.parametrize("case, ratio, n_drawn", [
+        *((case, 1, 12) for case in CASES),
+        *(("tagger", ratio, n) for ratio, n in ((None, 48), (3.0, 24), (100, 48))),
+    ])  # fmt: skip
     def test_of_every_estimator(self, case, ratio, n_drawn, tiny_bert):
         estimator = make(case, tiny_bert, negative_ratio=ratio, **FAST)[0].fit(*rare_rows(case))
         assert estimator.history_["n_texts"].tolist() == [n_drawn]

@@ -90,17 +90,13 @@ def test_saved_and_loaded(tiny_models, tmp_path, case):
         np.testing.assert_array_equal(scores(other, X), scores(estimator, X))
 
 
-@pytest.mark.parametrize(
-    "config, message",
-    [
-        ("lora", "must be None or a configuration of peft"),
-        (peft.PromptTuningConfig(num_virtual_tokens=3), "Got PromptTuningConfig"),
-        (peft.PeftConfig(), "Got PeftConfig"),
-        (peft.LoraConfig(target_modules=["q_proj"]), "'all-linear'.*layers classifier, dense, key"),
-        (peft.VeraConfig(), "Got VeraConfig"),
-    ],
-    ids=lambda value: type(value).__name__,
-)
+@pytest.mark.parametrize("config, message", [
+    ("lora", "must be None or a configuration of peft"),
+    (peft.PromptTuningConfig(num_virtual_tokens=3), "Got PromptTuningConfig"),
+    (peft.PeftConfig(), "Got PeftConfig"),
+    (peft.LoraConfig(target_modules=["q_proj"]), "'all-linear'.*layers classifier, dense, key"),
+    (peft.VeraConfig(), "Got VeraConfig"),
+], ids=lambda value: type(value).__name__)  # fmt: skip
 def test_what_is_not_allowed(tiny_models, config, message, monkeypatch):
     tagger, X, y = make("tagger", tiny_models("bert"), peft_config=config)
     with pytest.raises(ValueError, match=message):

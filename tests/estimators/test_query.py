@@ -135,16 +135,13 @@ class TestPrediction:
         assert fitted.score(X, [["O"] * len(row) for row in X]) == 0
         assert fitted.score([["the"]], [["O"]]) == 0, "no entity in both"
 
-    @pytest.mark.parametrize(
-        "names, expected",
-        [
-            ("BI", "B-PER I-PER I-PER O B-LOC"),
-            ("S", "B-PER I-PER E-PER O S-LOC"),
-            ("BMES", "B-PER M-PER E-PER O S-LOC"),
-            ("U", "B-PER I-PER L-PER O U-LOC"),
-            ("I", "I-PER I-PER I-PER O I-LOC"),
-        ],
-    )
+    @pytest.mark.parametrize("names, expected", [
+        ("BI", "B-PER I-PER I-PER O B-LOC"),
+        ("S", "B-PER I-PER E-PER O S-LOC"),
+        ("BMES", "B-PER M-PER E-PER O S-LOC"),
+        ("U", "B-PER I-PER L-PER O U-LOC"),
+        ("I", "I-PER I-PER I-PER O I-LOC"),
+    ])  # fmt: skip
     def test_scheme_of_the_training_tags(self, tiny_bert, names, expected):
         """Also in tags that training has not shown, as far as it showed the scheme."""
         X, y = [["a"] * 9], [[*(f"{name}-PER" for name in names), *["O"] * (9 - len(names))]]
@@ -170,17 +167,13 @@ class TestTraining:
         np.testing.assert_allclose(weights(class_weight={1: 5.0}), [1, 5])
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        lambda rows: pd.Series(rows, index=range(len(rows), 0, -1)),
-        lambda rows: [[list(span) for span in row] for row in rows],
-        lambda rows: [tuple((np.int64(a), np.int32(b), np.str_(c)) for a, b, c in r) for r in rows],
-        lambda rows: [row * 2 for row in rows],
-        lambda rows: [np.array(row, dtype=object) for row in rows],
-    ],
-    ids=["Series", "lists", "numpy scalars", "twice", "arrays"],
-)
+@pytest.mark.parametrize("form", [
+    lambda rows: pd.Series(rows, index=range(len(rows), 0, -1)),
+    lambda rows: [[list(span) for span in row] for row in rows],
+    lambda rows: [tuple((np.int64(a), np.int32(b), np.str_(c)) for a, b, c in r) for r in rows],
+    lambda rows: [row * 2 for row in rows],
+    lambda rows: [np.array(row, dtype=object) for row in rows],
+], ids=["Series", "lists", "numpy scalars", "twice", "arrays"])  # fmt: skip
 def test_spans_may_come_in_many_forms(tiny_bert, few, form):
     X, rows = few[0], spans_of(few[1])
     losses = [

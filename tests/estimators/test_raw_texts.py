@@ -100,17 +100,14 @@ class TestTaggers:
         assert left.tolist() == [[e for e in row if e.score >= best] for row in found]
         assert all(texts[i][e.start : e.end] for i, row in enumerate(left) for e in row)
 
-    @pytest.mark.parametrize(
-        "threshold, message",
-        [
-            (1.5, r"'threshold of LOC' parameter of predict_spans must be a float .*\[0, 1\]"),
-            ("high", "Got 'high' instead"),
-            (True, "Got True instead"),
-            (np.nan, "Got nan instead"),
-            ({"PER": -0.1}, r"'threshold of PER'.*Got -0\.1 instead"),
-            ({"ORG": 0.5}, r"threshold has 'ORG', which is no label .* it has 'LOC', 'PER'\."),
-        ],
-    )
+    @pytest.mark.parametrize("threshold, message", [
+        (1.5, r"'threshold of LOC' parameter of predict_spans must be a float .*\[0, 1\]"),
+        ("high", "Got 'high' instead"),
+        (True, "Got True instead"),
+        (np.nan, "Got nan instead"),
+        ({"PER": -0.1}, r"'threshold of PER'.*Got -0\.1 instead"),
+        ({"ORG": 0.5}, r"threshold has 'ORG', which is no label .* it has 'LOC', 'PER'\."),
+    ])  # fmt: skip
     def test_errors(self, fitted, X, threshold, message):
         with pytest.raises(ValueError, match=message):
             fitted.predict_spans(X, threshold=threshold)

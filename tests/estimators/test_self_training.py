@@ -205,32 +205,23 @@ class TestTeacher:
         assert taught.y.values[-1].tolist() == teacher.predict(["anna met peter"])[0].tolist()
         assert taught.weight[-1] == pytest.approx(np.maximum(p, 1 - p).min())
 
-    @pytest.mark.parametrize(
-        "params, error, message",
-        [
-            ({"unlabeled": []}, ValueError, "unlabeled must have a row; got none"),
-            ({"unlabeled": "john"}, TypeError, "unlabeled is read as X is. X must be a list"),
-            (
-                {"unlabeled": None, "teacher": Teacher(["O"])},
-                ValueError,
-                "teacher labels the rows of unlabeled, which must not be None",
-            ),
-            ({"teacher": "a name"}, TypeError, "must be a fitted estimator .* has no classes_"),
-            ({"teacher": LogisticRegression()}, TypeError, "has no classes_"),
-            ({"teacher": Teacher(["B-X"])}, ValueError, "classes of y, 'B-X', 'O'; it has 'B-X'"),
-            *(
-                ({"teacher": says(["B-X", "O"], *what)}, ValueError, message)
-                for what, message in [
-                    (([["O"]],), "3"),
-                    ((None, np.ones((3, 3))), "shape .4, 2. in"),
-                    (([*TAGS[:2], ["B-Y"] * 5],), "row 2 .*'B-Y'"),
-                    ((None, of(4, 0, 4)), "5, 2. in row 2"),
-                    ((None, of(4, 1, 5)), "0, 2. in row 1"),
-                    ((None, of(4, 0, 5, p=0.7)), "row 0, which add up to 1; got"),
-                ]
-            ),
-        ],
-    )
+    @pytest.mark.parametrize("params, error, message", [
+        ({"unlabeled": []}, ValueError, "unlabeled must have a row; got none"),
+        ({"unlabeled": "john"}, TypeError, "unlabeled is read as X is. X must be a list"),
+        ({"unlabeled": None, "teacher": Teacher(["O"])}, ValueError,
+         "teacher labels the rows of unlabeled, which must not be None"),
+        ({"teacher": "a name"}, TypeError, "must be a fitted estimator .* has no classes_"),
+        ({"teacher": LogisticRegression()}, TypeError, "has no classes_"),
+        ({"teacher": Teacher(["B-X"])}, ValueError, "classes of y, 'B-X', 'O'; it has 'B-X'"),
+        *(({"teacher": says(["B-X", "O"], *what)}, ValueError, message) for what, message in [
+            (([["O"]],), "3"),
+            ((None, np.ones((3, 3))), "shape .4, 2. in"),
+            (([*TAGS[:2], ["B-Y"] * 5],), "row 2 .*'B-Y'"),
+            ((None, of(4, 0, 4)), "5, 2. in row 2"),
+            ((None, of(4, 1, 5)), "0, 2. in row 1"),
+            ((None, of(4, 0, 5, p=0.7)), "row 0, which add up to 1; got"),
+        ]),
+    ])  # fmt: skip
     def test_others_are_refused(self, tagger, params, error, message):
         with pytest.raises(error, match=message):
             tagger.fit(X, Y, **{"unlabeled": UNLABELED, **params})

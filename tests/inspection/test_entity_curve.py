@@ -26,10 +26,6 @@ TAGGER = SimpleNamespace(predict_spans=lambda X: FOUND)
 draw = EntityPrecisionRecallDisplay.from_predictions
 
 
-def texts_of_legend(display):
-    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
-
-
 def assert_curve(curve, precision, recall, thresholds, n_gold):
     np.testing.assert_allclose(curve.precision, precision)
     np.testing.assert_allclose(curve.recall, recall)
@@ -47,11 +43,21 @@ def test_curves_by_hand(y_true):
     assert_curve(display.curves["ORG"], [0, 1], [0, 0], [0.7], 0)
     assert_curve(display.micro, [2 / 4, 1 / 2, 1, 1], [2 / 3, 1 / 3, 1 / 3, 0], [0.6, 0.7, 0.9], 3)
     assert display.micro.chosen == pytest.approx((2 / 4, 2 / 3, 4 / 7))
+    # Equal entities count once, with the highest score.
+    display = draw([["B-PER"]], [[(0, 1, "PER", 0.2), (0, 1, "PER", 0.8)]])
+    assert_curve(display.micro, [1, 1], [1, 0], [0.8], 1)
+
+
+def texts_of_legend(display):
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
 
 
 def test_lines_and_legend():
-    display = draw(TAGS, FOUND)
-    assert display.figure_ is display.ax_.figure
+    X = [["w"] * len(tags) for tags in TAGS]
+    _, ax = plt.subplots()
+    display = EntityPrecisionRecallDisplay.from_estimator(TAGGER, X, TAGS, ax=ax)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
     shown = {"PER": display.curves["PER"], "LOC": display.curves["LOC"], "micro": display.micro}
     for label, curve in shown.items():
         line = {**display.lines_, "micro": display.micro_line_}[label]
@@ -65,13 +71,9 @@ def test_lines_and_legend():
 @st.composite
 def scored_corpora(draw_):
     """Sentences of gold tags and predicted tags, and scores with ties of the latter's entities."""
-    sentences = draw_(corpora(CHUNK_TAGS))
+    y_true, y_pred = map(list, zip(*draw_(corpora(CHUNK_TAGS))))
     scores = st.sampled_from([0.1, 0.5, 0.7, 1 / 3])
-    found = [
-        [Entity(*span, draw_(scores)) for span in get_entities(predicted)]
-        for _, predicted in sentences
-    ]
-    y_true, y_pred = map(list, zip(*sentences))
+    found = [[Entity(*span, draw_(scores)) for span in get_entities(tags)] for tags in y_pred]
     return y_true, y_pred, found
 
 
@@ -109,47 +111,28 @@ def test_curve_is_that_of_scikit_learn(corpus):
             np.testing.assert_array_equal(curve.thresholds, expected[2])
 
 
-def test_equal_entities_count_once_with_the_highest_score():
-    display = draw([["B-PER"]], [[(0, 1, "PER", 0.2), (0, 1, "PER", 0.8)]])
-    assert_curve(display.micro, [1, 1], [1, 0], [0.8], 1)
-
-
-@pytest.mark.parametrize(
-    "y_true, found, legend",
-    [
-        ([], [], ["– micro (no gold)"]),
-        ([["B-A"]], [[]], ["– micro (none found)", "– A (none found)"]),
-        ([["O"]], [[(0, 1, "A", 0.5)]], ["– micro (no gold)", "– A (no gold)"]),
-        ([["B-$x"]], [[(0, 1, "$x", 0.5)]], ["1.00 micro", r"1.00 \$x"]),
-    ],
-)
+@pytest.mark.parametrize("y_true, found, legend", [
+    ([], [], ["– micro (no gold)"]),
+    ([["B-A"]], [[]], ["– micro (none found)", "– A (none found)"]),
+    ([["O"]], [[(0, 1, "A", 0.5)]], ["– micro (no gold)", "– A (no gold)"]),
+    ([["B-$x"]], [[(0, 1, "$x", 0.5)]], ["1.00 micro", r"1.00 \$x"]),
+])  # fmt: skip
 def test_nothing_to_draw(y_true, found, legend):
     display = draw(y_true, found)
     assert texts_of_legend(display) == legend
     display.figure_.canvas.draw()
 
 
-@pytest.mark.parametrize(
-    "y_true, found, error, message",
-    [
-        (TAGS, FOUND[:2], ValueError, "rows of y_true and 2 of entities"),
-        ([TAGS[0], "O", []], FOUND, TypeError, "row 1 of y_true"),
-        (TAGS, [[], [None], []], ValueError, "row 1 of entities"),
-        (TAGS, [[], [(0, 1, "A", np.nan)], []], ValueError, "row 1 of entities"),
-        (TAGS, [[], [(0, 9, "A", 1)], []], ValueError, "row 1 of entities has 3 words"),
-    ],
-)
+@pytest.mark.parametrize("y_true, found, error, message", [
+    (TAGS, FOUND[:2], ValueError, "rows of y_true and 2 of entities"),
+    ([TAGS[0], "O", []], FOUND, TypeError, "row 1 of y_true"),
+    (TAGS, [[], [None], []], ValueError, "row 1 of entities"),
+    (TAGS, [[], [(0, 1, "A", np.nan)], []], ValueError, "row 1 of entities"),
+    (TAGS, [[], [(0, 9, "A", 1)], []], ValueError, "row 1 of entities has 3 words"),
+])  # fmt: skip
 def test_bad_input(y_true, found, error, message):
     with pytest.raises(error, match=message):
         draw(y_true, found)
-
-
-def test_from_estimator():
-    X = [["w"] * len(tags) for tags in TAGS]
-    _, ax = plt.subplots()
-    display = EntityPrecisionRecallDisplay.from_estimator(TAGGER, X, TAGS, ax=ax)
-    assert display.ax_ is ax
-    assert display.micro.chosen == draw(TAGS, FOUND).micro.chosen
 
 
 def test_nothing_is_cut_off():

@@ -16,60 +16,25 @@ def as_lists(report):
     return {name: rows.iloc[i].tolist() for i, name in enumerate(report.index)}
 
 
-@pytest.mark.parametrize(
-    "y, expected",
-    [
-        pytest.param(
-            TAGS,
-            {
-                "all": [8, 4, 4, 1.0],
-                "O": [4, 4, 4, 1.0],
-                "B-PER": [2, 6, 2, 3.0],
-                "B-LOC": [1, 7, 1, 7.0],
-                "I-PER": [1, 7, 1, 7.0],
-            },
-            id="chunk tags",
-        ),
-        pytest.param(
-            [["B-PER", "B-PER", "O"]],
-            {"all": [3, 1, 2, 0.5], "B-PER": [2, 1, 2, 0.5], "O": [1, 2, 1, 2.0]},
-            id="O is not the largest class of chunk tags",
-        ),
-        pytest.param(
-            [["NN", "NN"], ["NN", "O"]],
-            {"all": [4, None, None, 3.0], "NN": [3, 1, 3, 1 / 3], "O": [1, 3, 1, 3.0]},
-            id="an O among part-of-speech tags",
-        ),
-        pytest.param(
-            [["O", "O"]], {"all": [2, 2, 0, np.inf], "O": [2, 0, 2, 0.0]}, id="nothing but O"
-        ),
-        pytest.param(
-            ["ham", "spam", "ham", "ham"],
-            {"all": [4, 3, 1, 3.0], "ham": [3, 1, 3, 1 / 3], "spam": [1, 3, 1, 3.0]},
-            id="two labels",
-        ),
-        pytest.param(
-            np.array([[1, 0, 0], [1, 1, 0]]),
-            {"all": [6, 3, 3, 1.0], 0: [2, 0, 2, 0.0], 1: [1, 1, 1, 1.0], 2: [0, 2, 0, np.inf]},
-            id="indicator matrix",
-        ),
-        pytest.param(
-            pd.DataFrame({"red": [True, False], "blue": [True, True]}),
-            {"all": [4, 1, 3, 1 / 3], "blue": [2, 0, 2, 0.0], "red": [1, 1, 1, 1.0]},
-            id="indicator frame",
-        ),
-        pytest.param(
-            [10, 9, 9, 10, 1.5],
-            {
-                "all": [5, None, None, 2.0],
-                9: [2, 3, 2, 1.5],
-                10: [2, 3, 2, 1.5],
-                1.5: [1, 4, 1, 4.0],
-            },
-            id="three labels, ties in the order of numbers",
-        ),
-    ],
-)
+@pytest.mark.parametrize("y, expected", [
+    (TAGS, {"all": [8, 4, 4, 1.0], "O": [4, 4, 4, 1.0], "B-PER": [2, 6, 2, 3.0],
+            "B-LOC": [1, 7, 1, 7.0], "I-PER": [1, 7, 1, 7.0]}),
+    # O is not the largest class of chunk tags; an O among part-of-speech tags; nothing but O.
+    ([["B-PER", "B-PER", "O"]],
+     {"all": [3, 1, 2, 0.5], "B-PER": [2, 1, 2, 0.5], "O": [1, 2, 1, 2.0]}),
+    ([["NN", "NN"], ["NN", "O"]],
+     {"all": [4, None, None, 3.0], "NN": [3, 1, 3, 1 / 3], "O": [1, 3, 1, 3.0]}),
+    ([["O", "O"]], {"all": [2, 2, 0, np.inf], "O": [2, 0, 2, 0.0]}),
+    (["ham", "spam", "ham", "ham"],
+     {"all": [4, 3, 1, 3.0], "ham": [3, 1, 3, 1 / 3], "spam": [1, 3, 1, 3.0]}),
+    (np.array([[1, 0, 0], [1, 1, 0]]),
+     {"all": [6, 3, 3, 1.0], 0: [2, 0, 2, 0.0], 1: [1, 1, 1, 1.0], 2: [0, 2, 0, np.inf]}),
+    (pd.DataFrame({"red": [True, False], "blue": [True, True]}),
+     {"all": [4, 1, 3, 1 / 3], "blue": [2, 0, 2, 0.0], "red": [1, 1, 1, 1.0]}),
+    # Ties in the order of numbers.
+    ([10, 9, 9, 10, 1.5], {"all": [5, None, None, 2.0], 9: [2, 3, 2, 1.5], 10: [2, 3, 2, 1.5],
+                           1.5: [1, 4, 1, 4.0]}),
+])  # fmt: skip
 def test_values(y, expected):
     report = imbalance_report(y)
     assert as_lists(report) == expected
@@ -96,22 +61,19 @@ def test_containers():
 answers = [{"text": ["Oslo"], "answer_start": [3]}]
 
 
-@pytest.mark.parametrize(
-    "y, error, message",
-    [
-        ([], ValueError, "y is empty"),
-        (np.empty((3, 0)), ValueError, r"shape \(3, 0\)"),
-        ([[], []], ValueError, "every one is an empty sequence"),
-        ("B-PER", TypeError, "'B-PER'"),
-        (answers, ValueError, "answers.* got None"),
-        (["spam", *answers], ValueError, "y, row 1: got {'answer"),
-        ([["O"], "O"], TypeError, "y, row 1: got 'O'"),
-        (["a", None], ValueError, "y, row 1: got None"),
-        ([["O"], ["O", None]], ValueError, "y, row 1, position 1: got None"),
-        ([["O"], [(0, 1, "PER")]], ValueError, "row 1, position 0"),
-        (np.array([[0, 1], [2, 1]]), ValueError, "row 1, column 0 is .*2"),
-    ],
-)
+@pytest.mark.parametrize("y, error, message", [
+    ([], ValueError, "y is empty"),
+    (np.empty((3, 0)), ValueError, r"shape \(3, 0\)"),
+    ([[], []], ValueError, "every one is an empty sequence"),
+    ("B-PER", TypeError, "'B-PER'"),
+    (answers, ValueError, "answers.* got None"),
+    (["spam", *answers], ValueError, "y, row 1: got {'answer"),
+    ([["O"], "O"], TypeError, "y, row 1: got 'O'"),
+    (["a", None], ValueError, "y, row 1: got None"),
+    ([["O"], ["O", None]], ValueError, "y, row 1, position 1: got None"),
+    ([["O"], [(0, 1, "PER")]], ValueError, "row 1, position 0"),
+    (np.array([[0, 1], [2, 1]]), ValueError, "row 1, column 0 is .*2"),
+])  # fmt: skip
 def test_errors(y, error, message):
     with pytest.raises(error, match=message):
         imbalance_report(y)
@@ -127,16 +89,24 @@ ANSWERS = [
 ]
 PAIRS = [(row["question"], row["context"]) for row in QUESTIONS]
 EXPECTED = {
-    "all": [10, 8, 2, 4.0],
-    "other": [8, 2, 8, 0.25],
-    "end": [1, 9, 1, 9.0],
+    "all": [10, 8, 2, 4.0], "other": [8, 2, 8, 0.25], "end": [1, 9, 1, 9.0],
     "start": [1, 9, 1, 9.0],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("X", [QUESTIONS, pd.DataFrame(QUESTIONS, index=[7, 7]), PAIRS])
 def test_answers(X):
     assert as_lists(imbalance_report(ANSWERS, X)) == EXPECTED
+    answers = [{"text": ["x"]}, {"text": []}, {"text": [""]}]  # The last one is none either.
+    report = imbalance_report(answers, [("?", "  one,two .\t\u00a0three\n")] * 3)
+    assert as_lists(report)["all"][:3] == [9, 7, 2]
+    for y, X_bad, message in (
+        (ANSWERS, QUESTIONS[:1], "got 1 rows of X and 2 of y"),
+        (ANSWERS, [("a", "b"), ("a", "b", "c")], "row 1"),
+        ([ANSWERS[0], {"a": 1}], QUESTIONS, r"row 1 of y .*\['a'\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            imbalance_report(y, X_bad)
 
 
 def test_str_are_answers_if_the_questions_have_names():
@@ -147,36 +117,14 @@ def test_str_are_answers_if_the_questions_have_names():
         pd.testing.assert_frame_equal(imbalance_report(y, X), imbalance_report(y))
 
 
-def test_an_answer_is_a_text_that_is_not_empty():
-    answers = [{"text": ["x"]}, {"text": []}, {"text": [""]}]
-    report = imbalance_report(answers, [("?", "  one,two .\t\u00a0three\n")] * 3)
-    assert as_lists(report)["all"][:3] == [9, 7, 2]
-
-
-@pytest.mark.parametrize(
-    "y, X, error, message",
-    [
-        (ANSWERS, QUESTIONS[:1], ValueError, "got 1 rows of X and 2 of y"),
-        (ANSWERS, [("a", "b"), ("a", "b", "c")], ValueError, "row 1"),
-        ([ANSWERS[0], {"a": 1}], QUESTIONS, ValueError, r"row 1 of y .*\['a'\]"),
-    ],
-)
-def test_errors_with_answers(y, X, error, message):
-    with pytest.raises(error, match=message):
-        imbalance_report(y, X)
-
-
-@pytest.mark.parametrize(
-    "name, negatives, positives, ratio",
-    [
-        ("ner/conll2003_en/train.conll", 169_578, 34_043, 4.98),
-        ("ner/weibo_zh/train.conll", 68_827, 4_951, 13.90),
-        ("pos/ritter_tweets/all.txt", None, None, 1931),
-        ("mrc/squad_v1.1/dev.json", 1_289_061, 21_140, 60.98),
-        ("mrc/squad_v2.0/dev.json", 1_506_786, 11_856, 127.09),
-        ("mrc/quoref/dev.json", 797_981, 4_836, 165.01),
-    ],
-)
+@pytest.mark.parametrize("name, negatives, positives, ratio", [
+    ("ner/conll2003_en/train.conll", 169_578, 34_043, 4.98),
+    ("ner/weibo_zh/train.conll", 68_827, 4_951, 13.90),
+    ("pos/ritter_tweets/all.txt", None, None, 1931),
+    ("mrc/squad_v1.1/dev.json", 1_289_061, 21_140, 60.98),
+    ("mrc/squad_v2.0/dev.json", 1_506_786, 11_856, 127.09),
+    ("mrc/quoref/dev.json", 797_981, 4_836, 165.01),
+])  # fmt: skip
 def test_published_counts(name, negatives, positives, ratio):
     has_questions = name.startswith("mrc")
     X, y = (read_squad if has_questions else read_conll)(published(name))

@@ -13,42 +13,34 @@ from skdice.metrics import entity_precision_recall_fscore_support, get_entities
 from .tagged_sentences import CHUNK_TAGS, MIXED, POS_TAGS, both, compare, corpora
 
 
-@pytest.mark.parametrize(
-    "gold, predicted, expected",
-    [
-        pytest.param("B-PER I-PER O", "B-PER I-PER O", ["correct"], id="same"),
-        pytest.param("B-PER I-PER O", "B-LOC I-LOC O", ["wrong label"], id="label"),
-        pytest.param("B-PER I-PER O", "B-PER O O", ["wrong border"], id="too short"),
-        pytest.param("B-PER I-PER O", "O B-PER I-PER", ["wrong border"], id="shifted"),
-        pytest.param("B-PER I-PER O", "B-LOC O O", ["wrong border and label"], id="both"),
-        pytest.param("B-PER I-PER O", "O O O", ["missed"], id="missed"),
-        pytest.param("O O O", "O B-PER I-PER", ["spurious"], id="spurious"),
-        pytest.param("B-PER O O", "O B-PER O", ["missed", "spurious"], id="side by side"),
-        pytest.param("S-PER O", "B-PER O", ["correct"], id="other scheme"),
-        pytest.param("I-PER I-PER", "B-PER I-PER", ["correct"], id="IOB1"),
-    ],
-)
+@pytest.mark.parametrize("gold, predicted, expected", [
+    ("B-PER I-PER O", "B-PER I-PER O", ["correct"]),
+    ("B-PER I-PER O", "B-LOC I-LOC O", ["wrong label"]),
+    ("B-PER I-PER O", "B-PER O O", ["wrong border"]),
+    ("B-PER I-PER O", "O B-PER I-PER", ["wrong border"]),
+    ("B-PER I-PER O", "B-LOC O O", ["wrong border and label"]),
+    ("B-PER I-PER O", "O O O", ["missed"]),
+    ("O O O", "O B-PER I-PER", ["spurious"]),
+    ("B-PER O O", "O B-PER O", ["missed", "spurious"]),
+    ("S-PER O", "B-PER O", ["correct"]),
+    ("I-PER I-PER", "B-PER I-PER", ["correct"]),
+])  # fmt: skip
 def test_kinds_of_entities(gold, predicted, expected):
-    errors = compare([both(gold, predicted)])
-    assert errors.frame["kind"].tolist() == expected
+    assert compare([both(gold, predicted)]).frame["kind"].tolist() == expected
 
 
-@pytest.mark.parametrize(
-    "gold, predicted, expected",
-    [
-        pytest.param("B-PER I-PER I-PER", "B-LOC B-PER I-PER", [(0, 1)], id="more words"),
-        pytest.param(
-            "B-PER I-PER I-PER", "B-PER B-LOC I-LOC", [(0, 1)], id="before the same label"
-        ),
-        pytest.param("B-PER I-PER", "B-LOC B-PER", [(0, 1)], id="the same label in a tie"),
-        pytest.param("B-PER I-PER", "B-PER B-PER", [(0, 0)], id="then the first predicted entity"),
-        pytest.param("B-PER B-PER", "B-PER I-PER", [(0, 0)], id="or the first gold entity"),
-    ],
-)
+@pytest.mark.parametrize("gold, predicted, expected", [
+    # More words come before the same label, which decides in a tie; then the first entities.
+    ("B-PER I-PER I-PER", "B-LOC B-PER I-PER", (0, 1)),
+    ("B-PER I-PER I-PER", "B-PER B-LOC I-LOC", (0, 1)),
+    ("B-PER I-PER", "B-LOC B-PER", (0, 1)),
+    ("B-PER I-PER", "B-PER B-PER", (0, 0)),
+    ("B-PER B-PER", "B-PER I-PER", (0, 0)),
+])  # fmt: skip
 def test_pairs_of_first_words(gold, predicted, expected):
     frame = compare([both(gold, predicted)]).frame
-    pairs = frame[["gold_start", "predicted_start"]].dropna()
-    assert list(pairs.itertuples(index=False, name=None)) == expected
+    (pair,) = frame[["gold_start", "predicted_start"]].dropna().itertuples(index=False, name=None)
+    assert pair == expected
 
 
 @given(corpora(CHUNK_TAGS))
@@ -87,31 +79,27 @@ def test_frame():
     assert frame["gold_start"].dtype == frame["predicted_end"].dtype == "Int64"
     assert frame["kind"].cat.categories[-1] == "spurious"
     tags = ["B-LOC", "I-LOC"]
-    assert compare([(tags, tags)], [["北", "京"]]).frame["text"].tolist() == ["北京"]
+    tagger = SimpleNamespace(predict=lambda X: [tags])
+    errors = TaggingErrors.from_estimator(tagger, [["北", "京"]], [tags])
+    assert errors.frame[["kind", "text"]].to_numpy().tolist() == [["correct", "北京"]]
 
 
 TAGS = [["B-PER", "O"], ["O", "O"]]
 X = [["a", "b"], ["c", "d"]]
 
 
-@pytest.mark.parametrize(
-    "X, y_true, y_pred, error, message",
-    [
-        (X[:1], TAGS, TAGS, ValueError, "got 1 rows of X and 2 of y"),
-        (X, TAGS, TAGS[:1], ValueError, "got 2 and 1"),
-        ([["a", "b"], ["c"]], TAGS, TAGS, ValueError, "row 1 has 1 words and 2 tags"),
-        (X, TAGS, [["O", "O"], ["O"]], ValueError, "row 1 has 2 and 1"),
-    ],
-)
-def test_bad_input(X, y_true, y_pred, error, message):
-    with pytest.raises(error, match=message):
+@pytest.mark.parametrize("X, y_true, y_pred, message", [
+    (X[:1], TAGS, TAGS, "got 1 rows of X and 2 of y"),
+    (X, TAGS, TAGS[:1], "got 2 and 1"),
+    ([["a", "b"], ["c"]], TAGS, TAGS, "row 1 has 1 words and 2 tags"),
+    (X, TAGS, [["O", "O"], ["O"]], "row 1 has 2 and 1"),
+])  # fmt: skip
+def test_bad_input(X, y_true, y_pred, message):
+    with pytest.raises(ValueError, match=message):
         TaggingErrors.from_predictions(X, y_true, y_pred)
-
-
-def test_from_estimator():
-    tagger = SimpleNamespace(predict=lambda X: [["B-PER"] * len(words) for words in X])
-    errors = TaggingErrors.from_estimator(tagger, X, TAGS)
-    assert errors.frame["kind"].tolist() == ["correct", "spurious", "spurious", "spurious"]
+    tagger = SimpleNamespace(predict=lambda X: y_pred)
+    with pytest.raises(ValueError, match=message):
+        TaggingErrors.from_estimator(tagger, X, y_true)
 
 
 # -- the page --------------------------------------------------------------------------------------
@@ -211,12 +199,13 @@ def test_page_shows_the_frame(sentences, data):
                 assert shown[label] == record[f"{side}_label"]
 
 
-def test_caption_has_the_scores_of_the_metrics():
+def test_caption_has_the_scores_of_the_metrics(tmp_path):
     y_true, y_pred = zip(*MIXED)
     scores = entity_precision_recall_fscore_support(y_true, y_pred, average="micro")
-    prose = Page(compare(MIXED).to_html()).prose
+    text = compare(MIXED, [["Zoë"] * 6] + [["北"] * 2] * 3).to_html(tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == text.encode()
     expected = "Precision {:.3f}, recall {:.3f}, F1 {:.3f}".format(*scores[:3])
-    assert f"{expected}; 4 gold and 4 predicted entities in 4 sentences." in prose
+    assert f"{expected}; 4 gold and 4 predicted entities in 4 sentences." in Page(text).prose
     prose = Page(compare([(["DET", "NOUN", "X"], ["DET", "VERB", "X"])]).to_html()).prose
     assert "F1 0.667; 3 gold and 3 predicted words in 1 sentences." in prose
 
@@ -235,8 +224,3 @@ def test_page_loads_nothing_and_runs_nothing_of_others():
     assert not re.search(r"https?:|//\w+\.|@import|url\(|fetch|XMLHttp|import\(", code)
     policy = [a["content"] for _, a in page.tags if a.get("http-equiv")]
     assert policy[0].startswith("default-src 'none'")
-
-
-def test_file_is_the_page(tmp_path):
-    text = compare(MIXED, [["Zoë"] * 6] + [["北"] * 2] * 3).to_html(tmp_path / "a")
-    assert (tmp_path / "a").read_bytes() == text.encode()

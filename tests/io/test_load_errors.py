@@ -43,6 +43,10 @@ def config(**entries):
     return changed("config.json", lambda content: content.update(entries))
 
 
+class Tagger(DiceTokenTagger):
+    """A class of a user."""
+
+
 def cut(name, size):
     return lambda directory: os.truncate(directory / name, size)
 
@@ -171,28 +175,11 @@ def test_damaged_directories(copied_tagger, name):
     assert str(copied_tagger) in str(caught.value)
 
 
-def test_a_device_is_no_part_of_a_model(fitted, tmp_path):
-    estimator = copy.copy(fitted("tagger")[0]).set_params(device="cuda:99")
-    estimator.save_pretrained(tmp_path)
-    assert "cuda:99" not in (tmp_path / "skdice.json").read_text()
-    assert load_pretrained(tmp_path).device == "auto"
-    assert load_pretrained(tmp_path, device="cpu").device == "cpu"
-    with pytest.raises(ValueError, match=r"^The 'device' parameter must be one of {'auto', 'cpu'"):
-        load_pretrained(tmp_path, device="cuda:99")
-
-
 def test_a_base_model_with_too_many_layers(own_bert):
     content = json.loads((own_bert / "config.json").read_text())
     (own_bert / "config.json").write_text(json.dumps({**content, "num_hidden_layers": 10**6}))
     with pytest.raises(ValueError, match="'num_hidden_layers': 1000000, and the weights file has"):
         DiceTokenTagger(own_bert, verbose=0).fit([["a"], ["b"]], [["X"], ["Y"]])
-
-
-def test_what_people_add_is_no_damage(copied_tagger, fitted):
-    (copied_tagger / "README.md").write_text("# Our tagger\n")
-    (copied_tagger / ".gitattributes").write_text("*.safetensors filter=lfs\n")
-    estimator, X, _ = fitted("tagger")
-    assert load_pretrained(copied_tagger).predict(X).tolist() == estimator.predict(X).tolist()
 
 
 def test_the_cache_of_a_hub_has_links(saved_tagger, tmp_path):
@@ -227,17 +214,10 @@ def test_no_directory(load, tmp_path, tiny_bert):
             load(path)
 
 
-def test_another_class(saved_tagger):
+def test_another_class_and_one_of_a_user(saved_tagger, tiny_bert, tmp_path):
     message = "holds a DiceTokenTagger, not a DicePairClassifier. Call DiceTokenTagger.from_pre"
     with pytest.raises(ValueError, match=re.escape(message)):
         DicePairClassifier.from_pretrained(saved_tagger)
-
-
-class Tagger(DiceTokenTagger):
-    """A class of a user."""
-
-
-def test_an_own_class(tiny_bert, tmp_path):
     X, y = [["a", "b"], ["c"]], [["X", "Y"], ["Y"]]
     tagger = Tagger(tiny_bert, max_epochs=1, random_state=0, verbose=0).fit(X, y)
     tagger.save_pretrained(tmp_path / "own")
@@ -245,3 +225,17 @@ def test_an_own_class(tiny_bert, tmp_path):
         loaded = load(tmp_path / "own")
         assert type(loaded) is Tagger
         assert loaded.predict(X).tolist() == tagger.predict(X).tolist()
+
+
+def test_what_is_no_damage(copied_tagger, fitted, tmp_path):
+    """Files that people add; and a device is no part of a model."""
+    (copied_tagger / "README.md").write_text("# Our tagger\n")
+    (copied_tagger / ".gitattributes").write_text("*.safetensors filter=lfs\n")
+    estimator, X, _ = fitted("tagger")
+    assert load_pretrained(copied_tagger).predict(X).tolist() == estimator.predict(X).tolist()
+    copy.copy(estimator).set_params(device="cuda:99").save_pretrained(tmp_path / "other")
+    assert "cuda:99" not in (tmp_path / "other" / "skdice.json").read_text()
+    assert load_pretrained(tmp_path / "other").device == "auto"
+    assert load_pretrained(copied_tagger, device="cpu").device == "cpu"
+    with pytest.raises(ValueError, match=r"^The 'device' parameter must be one of {'auto', 'cpu'"):
+        load_pretrained(copied_tagger, device="cuda:99")

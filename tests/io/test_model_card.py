@@ -10,7 +10,6 @@ from huggingface_hub import ModelCard
 
 import skdice
 from skdice import DiceTokenTagger
-from skdice.io._model_card import model_card
 from skdice.losses import DiceLoss
 
 from ..spies import internals
@@ -23,27 +22,20 @@ HISTORY = pd.DataFrame(
 
 
 @pytest.fixture
-def card(fitted):
+def card(fitted, tmp_path):
     """Return the card of a fit, of which some parts and parameters are others."""
     estimator = fitted("tagger")[0]
-    parameters = DiceTokenTagger("dslim/bert-base-NER", lr=1e-3).get_params(deep=False)
-    task = replace(
-        internals(estimator).task, classes=np.array(["B-LOC", "O"], dtype=object), bias=-0.5
-    )
+    task = internals(estimator).task
+    task = replace(task, classes=np.array(["B-LOC", "O"], dtype=object), bias=-0.5)
     choices = pd.DataFrame({"parameter": ["lr"], "value": [2e-4], "why": ["It is small."]})
-    learned = replace(
-        internals(estimator).fitted,
-        task=task,
-        loss=DiceLoss(background=2),
-        choices=choices,
-        history=HISTORY,
-        best_epoch=3,
-        n_rows=14041,
-    )
+    parts = {"task": task, "loss": DiceLoss(background=2), "choices": choices, "history": HISTORY}
+    learned = replace(internals(estimator).fitted, **parts, best_epoch=3, n_rows=14041)
 
-    def make(name="a", parts=None, **set_to):
-        more = {} if parts is None else parts
-        return model_card(name, DiceTokenTagger, parameters | set_to, replace(learned, **more))
+    def make(name="a", parts=None, model="dslim/bert-base-NER"):
+        one = DiceTokenTagger(model, lr=1e-3)
+        one._fitted = replace(learned, **({} if parts is None else parts))
+        one.save_pretrained(tmp_path / name)
+        return (tmp_path / name / "README.md").read_text(encoding="utf-8")
 
     make.task = task
     return make
@@ -57,23 +49,14 @@ def table(card):
     return {key: value for key, value in cells if key}
 
 
-def code_blocks(card):
-    return re.findall(r"```python\n(.*?)```", card, re.DOTALL)
-
-
-def test_facts(card):
+def test_facts(card, tiny_bert):
     text = card("my-tagger")
+    tags = ["skdice", "scikit-learn", "transformers", "token-classification", "imbalanced-data"]
     assert ModelCard(text).data.to_dict() == {
         "base_model": "dslim/bert-base-NER",
         "library_name": "skdice",
         "pipeline_tag": "token-classification",
-        "tags": [
-            "skdice",
-            "scikit-learn",
-            "transformers",
-            "token-classification",
-            "imbalanced-data",
-        ],
+        "tags": tags,
     }
     assert table(text) == {
         "Loss": "`DiceLoss(background=2)`",
@@ -91,9 +74,7 @@ def test_facts(card):
     version = f"- skdice {skdice.__version__}"
     for part in ("# my-tagger", "`B-LOC`, `O`", version, "not calibrated", chosen):
         assert part in text
-
-
-def test_nothing_held_out_and_rows_drawn_or_without_labels(card):
+    # Nothing is held out; rows are drawn, and others have no labels.
     history = HISTORY.drop(columns="valid_score")
     text = card(parts={"history": history, "n_unlabeled": 1000, "negative_ratio": 2.0})
     assert table(text)["Validation score"] == "none: no rows were held out"
@@ -101,9 +82,7 @@ def test_nothing_held_out_and_rows_drawn_or_without_labels(card):
         "14,041, and 1,000 without labels, which fitted networks labelled; an epoch has all texts "
         "with positives and others drawn anew, 70 texts"
     )
-
-
-def test_paths_of_this_machine_are_not_told(card, tiny_bert):
+    # Paths of this machine are not told.
     for model in (tiny_bert, "/home/someone/secret/bert", "./secret/bert"):
         text = card(model=model)
         assert "base_model" not in text
@@ -127,7 +106,8 @@ def test_the_code_of_every_estimator_runs(fitted, case, tmp_path, monkeypatch):
     estimator, _, _ = fitted(case)
     estimator.save_pretrained(tmp_path / "mine")
     monkeypatch.chdir(tmp_path)
-    for block in code_blocks((tmp_path / "mine" / "README.md").read_text()):
+    card = (tmp_path / "mine" / "README.md").read_text()
+    for block in re.findall(r"```python\n(.*?)```", card, re.DOTALL):
         names = {}
         exec(block, names)
         assert "model" in names

@@ -150,18 +150,14 @@ def test_parameters(tiny_bert, name, tmp_path):
     assert_same(outputs(loaded, X), outputs(estimator, X))
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ["no", "yes"],
-        [-1, 7],
-        [False, True],
-        [0.0, 1.0],
-        [np.int8(3), np.int8(4)],
-        ["ja|nein", "`a\nb`", "Ω\ud800", ""],
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("labels", [
+    ["no", "yes"],
+    [-1, 7],
+    [False, True],
+    [0.0, 1.0],
+    [np.int8(3), np.int8(4)],
+    ["ja|nein", "`a\nb`", "Ω\ud800", ""],
+], ids=repr)  # fmt: skip
 def test_labels_keep_their_types(tiny_bert, labels, tmp_path):
     X, _ = easy_pairs(12)
     y = [labels[i % len(labels)] for i in range(12)]

@@ -11,13 +11,14 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from skdice import DiceTokenTagger, _files
+from skdice import _files
 from skdice._files import replacing
 from skdice.estimators import _saving, load_pretrained
 from skdice.io import _saved
@@ -35,12 +36,6 @@ def snapshot(directory):
     }
 
 
-@pytest.fixture
-def other(fitted):
-    """Another tagger than the saved one."""
-    return fitted("tagger", "roberta")
-
-
 def in_a_process(work):
     """Run a function in a fork of this process; return how that ended, as ``os.wait`` does."""
     # Newer Pythons warn of forks beside threads.
@@ -56,7 +51,13 @@ def in_a_process(work):
         os._exit(status)
 
 
-def test_saved_before_and_behind_a_link(fitted, copied_tagger, other, tmp_path):
+@pytest.fixture
+def other(fitted):
+    """Another tagger than the saved one."""
+    return fitted("tagger", "roberta")
+
+
+def test_saved_before_and_behind_a_link(fitted, copied_tagger, other, tmp_path, monkeypatch):
     (tmp_path / "link").symlink_to(copied_tagger)
     fitted("queries")[0].save_pretrained(tmp_path / "link")
     assert (copied_tagger / "head.safetensors").exists()
@@ -66,42 +67,32 @@ def test_saved_before_and_behind_a_link(fitted, copied_tagger, other, tmp_path):
     loaded = load_pretrained(tmp_path / "link")
     assert loaded.predict(other[1]).tolist() == other[0].predict(other[1]).tolist()
     assert sorted(os.listdir(tmp_path)) == [copied_tagger.name, "link"]
-
-
-def test_new_and_empty(fitted, tmp_path, monkeypatch):
+    # New ones, and one that is there and empty.
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     for path in ("empty", Path("a/b/c")):
-        fitted("tagger")[0].save_pretrained(path)
-        assert load_pretrained(path).scheme_ == fitted("tagger")[0].scheme_
+        other[0].save_pretrained(path)
+        assert load_pretrained(path).scheme_ == other[0].scheme_
 
 
-FOREIGN = {
-    "among ours": ([f"copy/{i:02}.txt" for i in range(12)], r"00.txt, .*, 09.txt. Nothing"),
-    "a model": (("model/config.json",), "did not save: config.json"),
-    "a file": (("file",), "is a file; pass the path of a dir"),
-}
-
-
-@pytest.mark.parametrize("name", FOREIGN)
-def test_what_skdice_did_not_save_is_left_alone(fitted, copied_tagger, tmp_path, name):
-    files, message = FOREIGN[name]
+@pytest.mark.parametrize("files, message", [
+    ([f"copy/{i:02}.txt" for i in range(12)], r"00.txt, .*, 09.txt. Nothing"),
+    (["model/config.json"], "did not save: config.json"),
+    (["file"], "is a file; pass the path of a dir"),
+])  # fmt: skip
+def test_what_skdice_did_not_save_is_left_alone(fitted, copied_tagger, tmp_path, files, message):
     for file in files:
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("x")
     before = snapshot(tmp_path)
     with pytest.raises(ValueError, match=message):
         fitted("tagger")[0].save_pretrained(tmp_path / files[0].partition("/")[0])
-    assert snapshot(tmp_path) == before
-
-
-def test_refused_before_anything_is_written(fitted, tiny_bert, tmp_path):
     for path in (None, 3, ""):
         with pytest.raises(TypeError, match="directory must be a path"):
             fitted("tagger")[0].save_pretrained(path)
     with pytest.raises(NotFittedError):
-        make("tagger", tiny_bert)[0].save_pretrained(tmp_path / "saved")
-    assert list(tmp_path.iterdir()) == []
+        make("tagger", "no/model")[0].save_pretrained(tmp_path / "saved")
+    assert snapshot(tmp_path) == before
 
 
 def test_labels_that_json_cannot_hold(fitted, tmp_path):
@@ -113,29 +104,20 @@ def test_labels_that_json_cannot_hold(fitted, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def fail_as(error):
-    def fail(*args, **kwargs):
-        raise error
-
-    return fail
-
-
-STEPS = {
-    "rename": (Path, "rename", fail_as(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))),
-    "interrupt": (_saved, "write_manifest", fail_as(KeyboardInterrupt())),
-    "defect": (_saved, "model_card", fail_as(RuntimeError("something else"))),
-}
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_what_fails_leaves_all_as_it_was(copied_tagger, other, tmp_path, step, monkeypatch):
+@pytest.mark.parametrize("owner, name, error", [
+    (Path, "rename", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))),
+    (_saved, "write_manifest", KeyboardInterrupt()),
+    (_saved, "model_card", RuntimeError("something else")),
+])  # fmt: skip
+def test_what_fails_leaves_all_as_it_was(
+    copied_tagger, other, tmp_path, monkeypatch, owner, name, error
+):
     before = snapshot(tmp_path)
-    error = {"interrupt": KeyboardInterrupt, "defect": RuntimeError}.get(step, OSError)
     with monkeypatch.context() as patch:
-        patch.setattr(*STEPS[step])
-        with pytest.raises(error) as caught:
+        patch.setattr(owner, name, Mock(side_effect=error))
+        with pytest.raises(type(error)) as caught:
             other[0].save_pretrained(copied_tagger)
-    if error is OSError:
+    if isinstance(error, OSError):
         assert "could not be saved (No space left on device)" in str(caught.value)
         assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(copied_tagger))
     assert snapshot(tmp_path) == before
@@ -205,7 +187,7 @@ def test_killed(copied_tagger, fitted, other, tmp_path, moment):
     assert load_pretrained(copied_tagger).model == expected.model
 
 
-def test_nothing_is_run_unpickled_or_fetched(saved_tagger, fitted):
+def test_nothing_is_run_unpickled_or_fetched(tmp_path):
     """Without a network, without pickle, and without the base model."""
     code = """
         import builtins, pickle, socket, sys
@@ -214,39 +196,33 @@ def test_nothing_is_run_unpickled_or_fetched(saved_tagger, fitted):
         def forbidden(*args, **kwargs):
             raise AssertionError("not allowed while loading")
 
-        for module, name in [
-            (socket, "socket"), (socket, "create_connection"), (socket, "getaddrinfo"),
-            (pickle, "load"), (pickle, "loads"), (pickle, "Unpickler"), (torch, "load"),
-            (builtins, "input"),
-        ]:
-            setattr(module, name, forbidden)
+        for module, names in {
+            socket: "socket create_connection getaddrinfo", pickle: "load loads Unpickler",
+            torch: "load", builtins: "input",
+        }.items():
+            for name in names.split():
+                setattr(module, name, forbidden)
         tagger = skdice.estimators.load_pretrained(sys.argv[1])
         assert tagger.model != sys.argv[1]
         print(tagger.predict([["john", "saw", "oslo"], ["the"]]).tolist())
     """
-    environment = {key: value for key, value in os.environ.items() if key != "HF_HUB_OFFLINE"}
+    (tmp_path / "base").mkdir()
+    estimator, X, y = make("tagger", build_bert(tmp_path / "base"))
+    estimator.fit(X, y).save_pretrained(tmp_path / "saved")
+    expected = estimator.predict([["john", "saw", "oslo"], ["the"]]).tolist()
+    (tmp_path / "base").rename(tmp_path / "gone")
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), saved_tagger],
+        [sys.executable, "-c", textwrap.dedent(code), tmp_path / "saved"],
         cwd=Path(__file__).parents[2],
-        env=environment,
+        env={key: value for key, value in os.environ.items() if key != "HF_HUB_OFFLINE"},
         capture_output=True,
         text=True,
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    expected = fitted("tagger")[0].predict([["john", "saw", "oslo"], ["the"]]).tolist()
     assert done.stdout == f"{expected}\n"
-
-
-def test_the_base_model_is_not_needed(tmp_path):
-    (tmp_path / "base").mkdir()
-    estimator, X, y = make("tagger", build_bert(tmp_path / "base"))
-    estimator.fit(X, y).save_pretrained(tmp_path / "saved")
-    (tmp_path / "base").rename(tmp_path / "gone")
-    loaded = DiceTokenTagger.from_pretrained(tmp_path / "saved")
-    assert loaded.predict(X).tolist() == estimator.predict(X).tolist()
     with pytest.raises(ValueError, match="base"):
-        loaded.fit(X, y)
+        load_pretrained(tmp_path / "saved").fit(X, y)
 
 
 # -- several at the same time ----------------------------------------------------------------------

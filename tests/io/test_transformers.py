@@ -9,19 +9,12 @@ import torch
 from transformers import AutoModel, AutoModelForQuestionAnswering, AutoTokenizer, pipeline
 
 from skdice import DiceTokenTagger
-from skdice._pretrained import quiet_transformers
 
 from ..corpora import easy_corpus
 from ..spies import encoded_rows, internals
 from .conftest import FAST
 
 FAMILIES = ["bert", "roberta", "xlnet", "modernbert", "deberta_v2", "distilbert"]
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    with quiet_transformers():
-        yield
 
 
 class TestTagger:

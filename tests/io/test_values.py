@@ -42,20 +42,16 @@ def test_plain_values(value):
     assert same(there_and_back(value), value)
 
 
-@pytest.mark.parametrize(
-    "array",
-    [
-        np.array([0.1, -math.inf, math.nan]),
-        np.array([0.1, 1e30], dtype=np.float32),
-        np.array([1, 255], dtype=np.uint8),
-        np.arange(6).reshape(2, 3),
-        np.empty((0, 3)),
-        np.array(["a", "\ud800", ""], dtype=object),
-        np.array(3.5),
-        np.array([None, (1, "a")], dtype=object),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("array", [
+    np.array([0.1, -math.inf, math.nan]),
+    np.array([0.1, 1e30], dtype=np.float32),
+    np.array([1, 255], dtype=np.uint8),
+    np.arange(6).reshape(2, 3),
+    np.empty((0, 3)),
+    np.array(["a", "\ud800", ""], dtype=object),
+    np.array(3.5),
+    np.array([None, (1, "a")], dtype=object),
+], ids=repr)  # fmt: skip
 def test_arrays(array):
     loaded = there_and_back(array)
     assert loaded.dtype == array.dtype
@@ -63,31 +59,23 @@ def test_arrays(array):
     assert same(loaded.tolist(), array.tolist())
 
 
-@pytest.mark.parametrize(
-    "value, plain",
-    [
-        (np.float64(0.1), 0.1),
-        (np.float32(0.5), 0.5),
-        (np.bool_(True), True),
-        (np.str_("a"), "a"),
-        (torch.tensor([1.0, 2.5]), np.array([1.0, 2.5], dtype=np.float32)),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("value, plain", [
+    (np.float64(0.1), 0.1),
+    (np.float32(0.5), 0.5),
+    (np.bool_(True), True),
+    (np.str_("a"), "a"),
+    (torch.tensor([1.0, 2.5]), np.array([1.0, 2.5], dtype=np.float32)),
+], ids=repr)  # fmt: skip
 def test_scalars_and_tensors_become_plain(value, plain):
     assert same(there_and_back(value), plain)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        pd.Timestamp("2024-01-01"),
-        np.datetime64("2024-01-01", "ns"),
-        [1, {"a": {b"2"}}],
-        np.array([len]),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("value", [
+    pd.Timestamp("2024-01-01"),
+    np.datetime64("2024-01-01", "ns"),
+    [1, {"a": {b"2"}}],
+    np.array([len]),
+], ids=repr)  # fmt: skip
 def test_other_values_are_refused(value):
     with pytest.raises(ValueError, match=r"x has a value of type .*Allowed are str, int"):
         to_json(value, "x")

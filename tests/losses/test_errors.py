@@ -23,41 +23,29 @@ BINARY = torch.tensor([0, 1, 1, 0])
 nan, inf = float("nan"), float("inf")
 
 BAD_PARAMETERS = [
-    (
-        CrossEntropyLoss(reduction="sum"),
-        ["'reduction'", "CrossEntropyLoss", "'mean'", "'none'", "'sum'"],
-    ),
+    (CrossEntropyLoss(reduction="sum"),
+     ["'reduction'", "CrossEntropyLoss", "'mean'", "'none'", "'sum'"]),
     (CrossEntropyLoss(ignore_index=1.5), ["'ignore_index'", "an int", "1.5"]),
     (CrossEntropyLoss(class_weight=[1, 2]), ["'class_weight'", "(3,)", "(2,)"]),
-    (
-        CrossEntropyLoss(class_weight=[1, -2, 3]),
-        ["'class_weight'", "not negative", "-2.0", "class 1"],
-    ),
+    (CrossEntropyLoss(class_weight=[1, -2, 3]),
+     ["'class_weight'", "not negative", "-2.0", "class 1"]),
     (CrossEntropyLoss(class_weight=[1, 2, nan]), ["'class_weight'", "finite", "nan", "class 2"]),
-    (
-        DiceLoss(class_weight="balanced"),
-        ["'class_weight'", "DiceLoss", "None or an array", "'balanced'"],
-    ),
-    (
-        WeightedCrossEntropyLoss(class_weight=None),
-        ["'class_weight'", "(n_classes,)", "None", "log_class_weight"],
-    ),
+    (DiceLoss(class_weight="balanced"),
+     ["'class_weight'", "DiceLoss", "None or an array", "'balanced'"]),
+    (WeightedCrossEntropyLoss(class_weight=None),
+     ["'class_weight'", "(n_classes,)", "None", "log_class_weight"]),
     (DiceLoss(gamma=nan), ["'gamma'", "DiceLoss", "[0, inf)", "nan"]),
     (DiceLoss(square_denominator=1), ["'square_denominator'", "True", "False", "Got 1 "]),
     (DiceLoss(average="weighted"), ["'average'", "'micro'", "'macro'", "'sum'", "'weighted'"]),
-    (
-        DiceLoss(ohem_ratio=1, level="example"),
-        ["'ohem_ratio'", "level='example'", "within a batch", "1"],
-    ),
+    (DiceLoss(ohem_ratio=1, level="example"),
+     ["'ohem_ratio'", "level='example'", "within a batch", "1"]),
     (DiceLoss(ce_weight=1.1), ["'ce_weight'", "[0, 1]", "1.1"]),
     (DiceLoss(background="O"), ["'background'", "'auto'", "'O'"]),
     (DiceLoss(background=3), ["'background'", "None, 'auto' or a class index in 0..2", "3"]),
-    (
-        DiceLoss(reduction="none"),
-        ["'reduction'", "'mean'", "level='batch'", "level='example'", "'none'"],
-    ),
+    (DiceLoss(reduction="none"),
+     ["'reduction'", "'mean'", "level='batch'", "level='example'", "'none'"]),
     (SelfAdjustingDiceLoss(detach_weight="no"), ["'detach_weight'", "True", "False", "'no'"]),
-]
+]  # fmt: skip
 
 BAD_INPUTS = [
     (LOGITS.long(), TARGET, None, ["float dtype", "torch.int64"]),
@@ -97,34 +85,28 @@ def test_bad_inputs(loss, logits, target, weight, parts):
         loss(logits, target, weight)
 
 
-@pytest.mark.parametrize(
-    "loss, logits, target, parts",
-    [
-        (DiceLoss(background=1), FLAT, BINARY, ["'background'", "None, 'auto' or 0", "one binary"]),
-        (DiceLoss(class_weight=[2.0]), FLAT, BINARY, ["'class_weight'", "(2,)", "(1,)"]),
-        (DiceLoss(class_weight=[1, 2, 3]), LOGITS, torch.zeros(4, 3), ["(3, 2)"]),
-    ],
-)
+@pytest.mark.parametrize("loss, logits, target, parts", [
+    (DiceLoss(background=1), FLAT, BINARY, ["'background'", "None, 'auto' or 0", "one binary"]),
+    (DiceLoss(class_weight=[2.0]), FLAT, BINARY, ["'class_weight'", "(2,)", "(1,)"]),
+    (DiceLoss(class_weight=[1, 2, 3]), LOGITS, torch.zeros(4, 3), ["(3, 2)"]),
+])  # fmt: skip
 def test_parameters_for_columns(loss, logits, target, parts):
     with raises(parts):
         loss(logits, target)
 
 
-@pytest.mark.parametrize(
-    "counts, K, parts",
-    [
-        ([10, 0, 5], 3, ["class 1", "count is 0", "greater than 0"]),
-        ({"O": 10, "PER": 0}, 3, ["class 'PER'", "count is 0"]),
-        ([10], 3, ["at least two classes", "(1,)"]),
-        ([10, 2], nan, ["'K'", "log_class_weight", "nan"]),
-        # The weight of a class with 900 of 1000 items: log10(1/9 + K).
-        ([900, 100], 0.5, ["class 0", "negative", "K=0.5", "900 of 1000", "K >= 0.888889", "K=1"]),
-        ({"O": 900, "X": 100}, 0.0, ["class 'O'", "negative", "K=0.0"]),
-        ([900, 100], -1, ["class 0", "undefined", "K=-1"]),
-        # Both weights are negative: the named bound must hold for both.
-        ([40, 60], 0.1, ["class 1", "negative", "K >= 0.333333"]),
-    ],
-)
+@pytest.mark.parametrize("counts, K, parts", [
+    ([10, 0, 5], 3, ["class 1", "count is 0", "greater than 0"]),
+    ({"O": 10, "PER": 0}, 3, ["class 'PER'", "count is 0"]),
+    ([10], 3, ["at least two classes", "(1,)"]),
+    ([10, 2], nan, ["'K'", "log_class_weight", "nan"]),
+    # The weight of a class with 900 of 1000 items: log10(1/9 + K).
+    ([900, 100], 0.5, ["class 0", "negative", "K=0.5", "900 of 1000", "K >= 0.888889", "K=1"]),
+    ({"O": 900, "X": 100}, 0.0, ["class 'O'", "negative", "K=0.0"]),
+    ([900, 100], -1, ["class 0", "undefined", "K=-1"]),
+    # Both weights are negative: the named bound must hold for both.
+    ([40, 60], 0.1, ["class 1", "negative", "K >= 0.333333"]),
+])  # fmt: skip
 def test_log_class_weight(counts, K, parts):
     with raises(parts):
         log_class_weight(counts, K=K)

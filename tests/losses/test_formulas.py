@@ -4,11 +4,10 @@ from functools import partial
 
 import pytest
 import torch
-from sklearn.base import clone
 
-from skdice.losses import DiceLoss, SelfAdjustingDiceLoss
+from skdice.losses import SelfAdjustingDiceLoss
 
-from .catalogue import EVERY, IGNORED, batch, value_and_gradient
+from .catalogue import EVERY, batch, value_and_gradient
 from .reference import plain_loss
 
 WEIGHT = torch.tensor([0.5, 2.0, 1.0, 0.0, 3.0, 1.25, 1.0, 0.75, 2.5, 1.0], dtype=torch.float64)
@@ -43,32 +42,3 @@ def test_exponents_and_their_constant_weight(kind, square, alpha):
         torch.testing.assert_close(found[-1], expected, rtol=1e-9, atol=1e-12)
     assert torch.equal(found[0][0], found[1][0])
     assert not torch.allclose(found[0][1], found[1][1])
-
-
-LOG_P = torch.tensor([[6, 1, 1], [1, 2, 5]], dtype=torch.float64).div(8).log()
-
-
-@pytest.mark.parametrize(
-    "parameters, expected",
-    [
-        # Linear dice, gamma = 1, targets 0 and 1; per class (N, D): 0 (12/8, 15/8),
-        # 1 (4/8, 11/8), 2 (0, 6/8), which is in no item.
-        ({}, 1 - (16 / 8 + 1) / (32 / 8 + 1)),
-        ({"average": "sum"}, 3 - (20 / 23 + 12 / 19 + 8 / 14)),
-        ({"average": "macro"}, 1 - (20 / 23 + 12 / 19 + 8 / 14) / 3),
-        ({"background": 2}, 1 - (16 / 8 + 1) / (26 / 8 + 1)),
-        ({"background": 0, "average": "macro"}, 1 - (12 / 19 + 8 / 14) / 2),
-        ({"level": "example"}, 1 - ((12 / 8 + 1) / 3 + (4 / 8 + 1) / 3) / 2),
-        (
-            {"level": "example", "average": "sum", "background": 2},
-            2 - ((20 / 22 + 8 / 9) + (8 / 9 + 12 / 18)) / 2,
-        ),
-    ],
-)
-def test_by_hand(parameters, expected):
-    loss = DiceLoss(square_denominator=False, **parameters)
-    target = torch.tensor([0, 1])
-    assert loss(LOG_P, target).item() == pytest.approx(expected, rel=1e-12)
-    assert plain_loss(loss, LOG_P, target).item() == pytest.approx(expected, rel=1e-12)
-    with_ignored = torch.cat([LOG_P, LOG_P[:1]]), torch.tensor([0, 1, IGNORED])
-    assert clone(loss)(*with_ignored).item() == pytest.approx(expected, rel=1e-12)

@@ -93,18 +93,14 @@ def test_saturation_against_high_precision(loss, kind, gold):
                 assert got == pytest.approx(want, rel=1e-4, abs=2e-7 * largest), gap
 
 
-@pytest.mark.parametrize(
-    "loss",
-    [
-        DiceLoss(),
-        DiceLoss(average="macro", background=0),
-        DiceLoss(square_denominator=False),
-        TverskyLoss(alpha=0.3, beta=0.7),
-        SelfAdjustingDiceLoss(average="macro"),
-        SelfAdjustingDiceLoss(ohem_ratio=1.0, background=0),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("loss", [
+    DiceLoss(),
+    DiceLoss(average="macro", background=0),
+    DiceLoss(square_denominator=False),
+    TverskyLoss(alpha=0.3, beta=0.7),
+    SelfAdjustingDiceLoss(average="macro"),
+    SelfAdjustingDiceLoss(ohem_ratio=1.0, background=0),
+], ids=repr)  # fmt: skip
 @pytest.mark.parametrize("kind", ["classes", "flat"])
 def test_large_batches_keep_their_digits(loss, kind):
     logits, target = batch(kind, n_items=65_536)

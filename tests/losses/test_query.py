@@ -7,12 +7,11 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from skdice.losses import DiceLoss, MatchCandidates, QueryLoss, _combined
-from skdice.losses._combined import WindowTarget
+from skdice.losses import DiceLoss, MatchCandidates, QueryLoss
 
 from ..nn.toy import ToyModule, forward_of
 from .catalogue import IGNORED, value_and_gradient
-from .windows import LOSSES, SIZE, make_step, run_step
+from .windows import LOSSES, SIZE, WindowTarget, draw_many_candidates, make_step, run_step
 from .windows import query_windows as make_windows
 
 CERTAIN = [candidates for candidates in get_args(MatchCandidates) if "random" not in candidates]
@@ -87,7 +86,7 @@ def without_spans(target):
 
 
 def test_candidates_contain_each_other(monkeypatch):
-    monkeypatch.setattr(_combined, "_RANDOM_SHARE", 0.3)
+    draw_many_candidates(monkeypatch)
     logits, target = make_windows([12, 30, 8])
     pairs = {}
     for candidates in ("gold", "pred_and_gold", "pred_gold_random", "all"):
@@ -116,7 +115,7 @@ def test_random_candidates_are_about_one_in_a_hundred():
 @pytest.mark.parametrize("name", [name for name in LOSSES if "ohem" not in name])
 def test_replayed_batches_meet_the_same_random_candidates(name, monkeypatch):
     """Against the gradient of a graph that keeps all batches, drawn once."""
-    monkeypatch.setattr(_combined, "_RANDOM_SHARE", 0.3)
+    draw_many_candidates(monkeypatch)
     module, loss = ToyModule(n_classes=2 + 2 * SIZE, dropout=0.4).double(), QueryLoss(LOSSES[name])
     batches = make_step(make_windows, 4)
     value, gradients = run_step(module, loss, batches)

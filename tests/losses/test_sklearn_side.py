@@ -24,13 +24,9 @@ from skdice.losses import (
 from .catalogue import CASES, batch, value_and_gradient
 
 CLASSES = [
-    CrossEntropyLoss,
-    WeightedCrossEntropyLoss,
-    FocalLoss,
-    DiceLoss,
-    TverskyLoss,
+    CrossEntropyLoss, WeightedCrossEntropyLoss, FocalLoss, DiceLoss, TverskyLoss,
     SelfAdjustingDiceLoss,
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -147,20 +143,16 @@ def test_loss_parameters_are_those_of_the_class(name):
     assert set(loss_parameters(name)) == tunable & set(loss.get_params())
 
 
-@pytest.mark.parametrize(
-    "loss, collapses",
-    [
-        (make_loss("dsc-paper"), True),
-        (SelfAdjustingDiceLoss(level="example", alpha=0.5), True),
-        (SelfAdjustingDiceLoss(level="example", alpha=1.0, detach_weight=True), False),
-        (SelfAdjustingDiceLoss(level="example", alpha=0.01), False),
-        (SelfAdjustingDiceLoss(alpha=1.0), False),
-        (make_loss("dsc-official"), False),
-        (DiceLoss(level="example"), False),
-        (CrossEntropyLoss(), False),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("loss, collapses", [
+    (make_loss("dsc-paper"), True),
+    (SelfAdjustingDiceLoss(level="example", alpha=0.5), True),
+    (SelfAdjustingDiceLoss(level="example", alpha=1.0, detach_weight=True), False),
+    (SelfAdjustingDiceLoss(level="example", alpha=0.01), False),
+    (SelfAdjustingDiceLoss(alpha=1.0), False),
+    (make_loss("dsc-official"), False),
+    (DiceLoss(level="example"), False),
+    (CrossEntropyLoss(), False),
+], ids=repr)  # fmt: skip
 def test_known_collapse(loss, collapses):
     reason = loss.known_collapse()
     assert (reason is not None) == collapses

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from skdice.losses import _combined
 from skdice.losses._combined import WindowTarget
 from skdice.text import Ragged, offsets_from_lengths
 
@@ -92,3 +93,8 @@ def run_step(module, loss, batches):
     gradients = [parameter.grad for parameter in module.parameters()]
     module.zero_grad(set_to_none=True)
     return value, gradients
+
+
+def draw_many_candidates(monkeypatch):
+    """Let a third of the words be random starts and ends, as texts are so short here."""
+    monkeypatch.setattr(_combined, "_RANDOM_SHARE", 0.3)

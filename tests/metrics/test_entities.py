@@ -24,51 +24,45 @@ def sentences(draw):
     return spans, position + draw(st.integers(0, 2))
 
 
-@pytest.mark.parametrize(
-    "tags, expected",
-    [
-        ([], []),
-        (["O", "O"], []),
-        (["B-PER", "I-PER", "O", "B-LOC"], [(0, 2, "PER"), (3, 4, "LOC")]),
-        # A new B, a change of type and a missing B all start an entity.
-        (["B-PER", "B-PER"], [(0, 1, "PER"), (1, 2, "PER")]),
-        (["B-PER", "I-LOC"], [(0, 1, "PER"), (1, 2, "LOC")]),
-        (["O", "I-PER", "I-PER"], [(1, 3, "PER")]),
-        # E and S end one, and E continues B and I only.
-        (["B-PER", "E-PER", "I-PER"], [(0, 2, "PER"), (2, 3, "PER")]),
-        (["S-PER", "E-PER", "E-PER"], [(0, 1, "PER"), (1, 2, "PER"), (2, 3, "PER")]),
-        (["B-PER", "S-PER", "I-PER"], [(0, 1, "PER"), (1, 2, "PER"), (2, 3, "PER")]),
-        # M, L and U are I, E and S.
-        (["B-PER", "M-PER", "E-PER"], [(0, 3, "PER")]),
-        (["B-PER", "M-PER", "B-PER"], [(0, 2, "PER"), (2, 3, "PER")]),
-        (["B-PER", "I-PER", "L-PER", "L-PER"], [(0, 3, "PER"), (3, 4, "PER")]),
-        (["U-PER", "I-PER", "U-PER"], [(0, 1, "PER"), (1, 2, "PER"), (2, 3, "PER")]),
-        # The type is all that follows the first hyphen.
-        (["B-multi-part", "I-multi-part"], [(0, 2, "multi-part")]),
-        (["B-PER.NAM", "I-PER.NOM"], [(0, 1, "PER.NAM"), (1, 2, "PER.NOM")]),
-        (["B", "I", "O", "S"], [(0, 2, "_"), (3, 4, "_")]),
-        (["B-", "I"], [(0, 2, "_")]),
-        # Outside is also O with a type, and a full stop.
-        (["B-PER", "O-PER", "I-PER"], [(0, 1, "PER"), (2, 3, "PER")]),
-        (["B-PER", ".", "I-PER"], [(0, 1, "PER"), (2, 3, "PER")]),
-        # Without a known prefix the tag is the type.
-        (["PER", "PER", "O", "ORG", "LOC"], [(0, 2, "PER"), (3, 4, "ORG"), (4, 5, "LOC")]),
-        (["art-music", "art-film", "art-film"], [(0, 1, "art-music"), (1, 3, "art-film")]),
-        (["BPER", "X-PER"], [(0, 1, "BPER"), (1, 2, "X-PER")]),
-    ],
-)
+@pytest.mark.parametrize("tags, expected", [
+    ([], []),
+    (["O", "O"], []),
+    (["B-PER", "I-PER", "O", "B-LOC"], [(0, 2, "PER"), (3, 4, "LOC")]),
+    # A new B, a change of type and a missing B all start an entity.
+    (["B-PER", "B-PER"], [(0, 1, "PER"), (1, 2, "PER")]),
+    (["B-PER", "I-LOC"], [(0, 1, "PER"), (1, 2, "LOC")]),
+    (["O", "I-PER", "I-PER"], [(1, 3, "PER")]),
+    # E and S end one, and E continues B and I only.
+    (["B-PER", "E-PER", "I-PER"], [(0, 2, "PER"), (2, 3, "PER")]),
+    (["S-PER", "E-PER", "E-PER"], [(0, 1, "PER"), (1, 2, "PER"), (2, 3, "PER")]),
+    (["B-PER", "S-PER", "I-PER"], [(0, 1, "PER"), (1, 2, "PER"), (2, 3, "PER")]),
+    # M, L and U are I, E and S.
+    (["B-PER", "M-PER", "E-PER"], [(0, 3, "PER")]),
+    (["B-PER", "M-PER", "B-PER"], [(0, 2, "PER"), (2, 3, "PER")]),
+    (["B-PER", "I-PER", "L-PER", "L-PER"], [(0, 3, "PER"), (3, 4, "PER")]),
+    (["U-PER", "I-PER", "U-PER"], [(0, 1, "PER"), (1, 2, "PER"), (2, 3, "PER")]),
+    # The type is all that follows the first hyphen.
+    (["B-multi-part", "I-multi-part"], [(0, 2, "multi-part")]),
+    (["B-PER.NAM", "I-PER.NOM"], [(0, 1, "PER.NAM"), (1, 2, "PER.NOM")]),
+    (["B", "I", "O", "S"], [(0, 2, "_"), (3, 4, "_")]),
+    (["B-", "I"], [(0, 2, "_")]),
+    # Outside is also O with a type, and a full stop.
+    (["B-PER", "O-PER", "I-PER"], [(0, 1, "PER"), (2, 3, "PER")]),
+    (["B-PER", ".", "I-PER"], [(0, 1, "PER"), (2, 3, "PER")]),
+    # Without a known prefix the tag is the type.
+    (["PER", "PER", "O", "ORG", "LOC"], [(0, 2, "PER"), (3, 4, "ORG"), (4, 5, "LOC")]),
+    (["art-music", "art-film", "art-film"], [(0, 1, "art-music"), (1, 3, "art-film")]),
+    (["BPER", "X-PER"], [(0, 1, "BPER"), (1, 2, "X-PER")]),
+])  # fmt: skip
 def test_default_mode(tags, expected):
     assert get_entities(tags) == expected
 
 
-@pytest.mark.parametrize(
-    "scheme, tags, expected",
-    [
-        ("BIOES", "B-X I-X E-X S-Y O", [(0, 3, "X"), (3, 4, "Y")]),
-        ("BMES", "B-X M-X E-X S-Y O M-X E-X B-X", [(0, 3, "X"), (3, 4, "Y")]),
-        ("BILOU", "B-multi-part L-multi-part U", [(0, 2, "multi-part"), (2, 3, "_")]),
-    ],
-)
+@pytest.mark.parametrize("scheme, tags, expected", [
+    ("BIOES", "B-X I-X E-X S-Y O", [(0, 3, "X"), (3, 4, "Y")]),
+    ("BMES", "B-X M-X E-X S-Y O M-X E-X B-X", [(0, 3, "X"), (3, 4, "Y")]),
+    ("BILOU", "B-multi-part L-multi-part U", [(0, 2, "multi-part"), (2, 3, "_")]),
+])  # fmt: skip
 def test_strict_mode(scheme, tags, expected):
     """What seqeval has no scheme or no type for; the others are in test_seqeval."""
     assert get_entities(tags.split(), mode="strict", scheme=scheme) == expected
@@ -93,41 +87,32 @@ def test_containers(container):
     assert entities[0] == EntitySpan(start=0, end=2, label="PER")
 
 
-@pytest.mark.parametrize(
-    "tags, error, message",
-    [
-        ("B-PER", TypeError, "tags must be .* got 'B-PER'"),
-        (["O", np.nan], TypeError, "tag 1 .* got nan"),
-        ([1, 2], TypeError, "tag 0 .* got 1"),
-        (["O", ""], ValueError, "tag 1 .* empty"),
-    ],
-)
+@pytest.mark.parametrize("tags, error, message", [
+    ("B-PER", TypeError, "tags must be .* got 'B-PER'"),
+    (["O", np.nan], TypeError, "tag 1 .* got nan"),
+    ([1, 2], TypeError, "tag 0 .* got 1"),
+    (["O", ""], ValueError, "tag 1 .* empty"),
+])  # fmt: skip
 def test_bad_tags(tags, error, message):
     with pytest.raises(error, match=message):
         get_entities(tags)
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"mode": "lenient"}, "'mode'.*'lenient'"),
-        ({"scheme": "IOB2"}, "mode='strict' only"),
-        ({"mode": "strict"}, "'scheme' .*None"),
-        ({"mode": "strict", "scheme": "IOE2"}, "'BILOU'.*'IOE2'"),
-    ],
-)
+@pytest.mark.parametrize("options, message", [
+    ({"mode": "lenient"}, "'mode'.*'lenient'"),
+    ({"scheme": "IOB2"}, "mode='strict' only"),
+    ({"mode": "strict"}, "'scheme' .*None"),
+    ({"mode": "strict", "scheme": "IOE2"}, "'BILOU'.*'IOE2'"),
+])  # fmt: skip
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
         get_entities(["O"], **options)
 
 
-@pytest.mark.parametrize(
-    "scheme, tag",
-    [
-        *[("IOB1", "E-PER"), ("IOBES", "M-PER"), ("BIOES", "U-PER"), ("BMES", "I-PER")],
-        *[("BILOU", "E-PER"), *(("IOB2", tag) for tag in ("S-PER", "PER", "BPER", ".", "b-PER"))],
-    ],
-)
+@pytest.mark.parametrize("scheme, tag", [
+    *[("IOB1", "E-PER"), ("IOBES", "M-PER"), ("BIOES", "U-PER"), ("BMES", "I-PER")],
+    *[("BILOU", "E-PER"), *(("IOB2", tag) for tag in ("S-PER", "PER", "BPER", ".", "b-PER"))],
+])  # fmt: skip
 def test_tag_of_another_scheme(scheme, tag):
     with pytest.raises(ValueError, match=f"tag 1 is '{tag}', but the tags of {scheme}"):
         get_entities(["O", tag], mode="strict", scheme=scheme)

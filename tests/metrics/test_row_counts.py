@@ -137,15 +137,12 @@ def test_narrows_with_rows_and_confidence():
     assert wide != bootstrap_interval(y_true, y_pred, confidence_level=0.99, random_state=1)
 
 
-@pytest.mark.parametrize(
-    "y_true, y_pred, options, message",
-    [
-        ([["O"]], [["O"], ["O"]], {}, "got 1 and 2"),
-        ([], [], {}, "got none"),
-        ([["O"]], [["O"]], {"confidence_level": 95}, r"'confidence_level' .*\(0, 1\)"),
-        ([["O"]], [["O"]], {"n_resamples": 0}, "'n_resamples' parameter"),
-    ],
-)
+@pytest.mark.parametrize("y_true, y_pred, options, message", [
+    ([["O"]], [["O"], ["O"]], {}, "got 1 and 2"),
+    ([], [], {}, "got none"),
+    ([["O"]], [["O"]], {"confidence_level": 95}, r"'confidence_level' .*\(0, 1\)"),
+    ([["O"]], [["O"]], {"n_resamples": 0}, "'n_resamples' parameter"),
+])  # fmt: skip
 def test_errors(y_true, y_pred, options, message):
     with pytest.raises(ValueError, match=message):
         bootstrap_interval(y_true, y_pred, **options)

@@ -26,18 +26,15 @@ Y_TRUE = [["B-PER", "I-PER", "O", "B-LOC"], ["B-LOC", "I-LOC", "B-MISC"], []]
 Y_PRED = [["B-PER", "I-PER", "O", "B-LOC"], ["B-ORG", "B-PER", "O"], []]
 
 
-@pytest.mark.parametrize(
-    "average, zero_division, precision, recall, f1, support",
-    [
-        ("micro", 0, 2 / 4, 2 / 4, 2 / 4, 4),
-        ("macro", 0, 1.5 / 4, 1.5 / 4, (4 / 3) / 4, 4),
-        ("macro", 1, 2.5 / 4, 2.5 / 4, (4 / 3) / 4, 4),
-        ("weighted", 0, 2.5 / 4, 2 / 4, 2 / 4, 4),
-        ("weighted", 1, 3.5 / 4, 2 / 4, 2 / 4, 4),
-        (None, 0, [1, 0, 0, 0.5], [0.5, 0, 0, 1], [2 / 3, 0, 0, 2 / 3], [2, 1, 0, 1]),
-        (None, 1, [1, 1, 0, 0.5], [0.5, 0, 1, 1], [2 / 3, 0, 0, 2 / 3], [2, 1, 0, 1]),
-    ],
-)
+@pytest.mark.parametrize("average, zero_division, precision, recall, f1, support", [
+    ("micro", 0, 2 / 4, 2 / 4, 2 / 4, 4),
+    ("macro", 0, 1.5 / 4, 1.5 / 4, (4 / 3) / 4, 4),
+    ("macro", 1, 2.5 / 4, 2.5 / 4, (4 / 3) / 4, 4),
+    ("weighted", 0, 2.5 / 4, 2 / 4, 2 / 4, 4),
+    ("weighted", 1, 3.5 / 4, 2 / 4, 2 / 4, 4),
+    (None, 0, [1, 0, 0, 0.5], [0.5, 0, 0, 1], [2 / 3, 0, 0, 2 / 3], [2, 1, 0, 1]),
+    (None, 1, [1, 1, 0, 0.5], [0.5, 0, 1, 1], [2 / 3, 0, 0, 2 / 3], [2, 1, 0, 1]),
+])  # fmt: skip
 def test_hand_table(average, zero_division, precision, recall, f1, support):
     options = {"average": average, "zero_division": zero_division}
     scores = entity_precision_recall_fscore_support(Y_TRUE, Y_PRED, **options)
@@ -59,29 +56,23 @@ def test_nothing_to_find_and_nothing_found(rows, average, zero_division):
 
 
 @pytest.mark.parametrize("score", [*SCORES, tag_f1_score])
-@pytest.mark.parametrize(
-    "y_true, y_pred, error, message",
-    [
-        ([["O"], ["O"]], [["O"]], ValueError, "got 2 and 1"),
-        ([["O"], ["O", "O"]], [["O"], ["O", "O", "O"]], ValueError, "row 1 has 2 and 3"),
-        (["O", "B-X"], [["O"], ["O"]], TypeError, "row 0 of y_true .* got 'O'"),
-        ([["O"]], None, TypeError, "y_pred .* got None"),
-        ([["O"]], [[None]], TypeError, "row 0 of y_pred: tag 0"),
-    ],
-)
+@pytest.mark.parametrize("y_true, y_pred, error, message", [
+    ([["O"], ["O"]], [["O"]], ValueError, "got 2 and 1"),
+    ([["O"], ["O", "O"]], [["O"], ["O", "O", "O"]], ValueError, "row 1 has 2 and 3"),
+    (["O", "B-X"], [["O"], ["O"]], TypeError, "row 0 of y_true .* got 'O'"),
+    ([["O"]], None, TypeError, "y_pred .* got None"),
+    ([["O"]], [[None]], TypeError, "row 0 of y_pred: tag 0"),
+])  # fmt: skip
 def test_bad_tags(score, y_true, y_pred, error, message):
     with pytest.raises(error, match=message):
         score(y_true, y_pred)
 
 
 @pytest.mark.parametrize("score", [*SCORES, tag_f1_score])
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"zero_division": "warn"}, "'zero_division'.*'warn'"),
-        ({"zero_division": 2}, "'zero_division'.*2"),
-    ],
-)
+@pytest.mark.parametrize("options, message", [
+    ({"zero_division": "warn"}, "'zero_division'.*'warn'"),
+    ({"zero_division": 2}, "'zero_division'.*2"),
+])  # fmt: skip
 def test_bad_options(score, options, message):
     with pytest.raises(ValueError, match=message):
         score(Y_TRUE, Y_PRED, **options)
@@ -149,19 +140,11 @@ class Guess(BaseEstimator):
 
 
 @pytest.mark.parametrize("container", [list, pd.Series])
-@pytest.mark.parametrize(
-    "estimator, X, y, scoring, expected",
-    [
-        (Guess(), SENTENCES, TAGS, {"entity": entity_f1_scorer, "tag": tag_f1_scorer}, [0.5, 0.8]),
-        (
-            Guess(None),
-            QUESTIONS,
-            ANSWERS,
-            {"exact_match": squad_exact_match_scorer, "f1": squad_f1_scorer},
-            [0, 1 / 3],
-        ),
-    ],
-)
+@pytest.mark.parametrize("estimator, X, y, scoring, expected", [
+    (Guess(), SENTENCES, TAGS, {"entity": entity_f1_scorer, "tag": tag_f1_scorer}, [0.5, 0.8]),
+    (Guess(None), QUESTIONS, ANSWERS,
+     {"exact_match": squad_exact_match_scorer, "f1": squad_f1_scorer}, [0, 1 / 3]),
+])  # fmt: skip
 def test_cross_validation(container, estimator, X, y, scoring, expected):
     scores = cross_validate(estimator, container(X), container(y), cv=KFold(3), scoring=scoring)
     found = [scores[f"test_{name}"] for name in scoring]

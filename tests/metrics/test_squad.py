@@ -149,20 +149,17 @@ def test_report_splits_the_scores(rows, random):
 
 
 @pytest.mark.parametrize("score", [squad_f1_score, squad_exact_match, squad_report])
-@pytest.mark.parametrize(
-    "y_true, y_pred, version, error, message",
-    [
-        (["a"], ["a", "b"], "2.0", ValueError, "got 1 and 2"),
-        ([], [], "2.0", ValueError, "got none"),
-        (["a"], ["a"], "1.0", ValueError, "'version'.*'1.0'"),
-        ("a", ["a"], "2.0", TypeError, "y_true"),
-        (answer("a"), ["a"], "2.0", TypeError, "y_true .*dict"),
-        (["a", 1], ["a", "b"], "2.0", TypeError, "row 1 of y_true .* got 1"),
-        ([{"answer_start": [1]}], ["a"], "2.0", ValueError, "row 0 .*'answer_start'"),
-        (["a", "b"], ["a", ["b"]], "2.0", TypeError, "row 1 of y_pred"),
-        (["a", answer()], ["a", "b"], "1.1", ValueError, "row 1"),
-    ],
-)
+@pytest.mark.parametrize("y_true, y_pred, version, error, message", [
+    (["a"], ["a", "b"], "2.0", ValueError, "got 1 and 2"),
+    ([], [], "2.0", ValueError, "got none"),
+    (["a"], ["a"], "1.0", ValueError, "'version'.*'1.0'"),
+    ("a", ["a"], "2.0", TypeError, "y_true"),
+    (answer("a"), ["a"], "2.0", TypeError, "y_true .*dict"),
+    (["a", 1], ["a", "b"], "2.0", TypeError, "row 1 of y_true .* got 1"),
+    ([{"answer_start": [1]}], ["a"], "2.0", ValueError, "row 0 .*'answer_start'"),
+    (["a", "b"], ["a", ["b"]], "2.0", TypeError, "row 1 of y_pred"),
+    (["a", answer()], ["a", "b"], "1.1", ValueError, "row 1"),
+])  # fmt: skip
 def test_errors(score, y_true, y_pred, version, error, message):
     with pytest.raises(error, match=message):
         score(y_true, y_pred, version=version)

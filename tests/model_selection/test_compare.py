@@ -22,7 +22,6 @@ from skdice.fitting import Fitted
 from skdice.losses import DiceLoss
 from skdice.metrics import entity_precision_recall_fscore_support
 from skdice.model_selection import compare_losses, tune_decision
-from skdice.model_selection._runs import Protocol, hold_out
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..spies import internals
@@ -87,9 +86,8 @@ def pairs():
 
 
 def f1_of(comparison, loss, seed):
-    frame = comparison.frame
-    (value,) = frame.loc[(frame["loss"] == loss) & (frame["seed"] == seed), "f1"]
-    return value
+    rows = comparison.frame.set_index(["loss", "seed"])
+    return rows.loc[(loss, seed), "f1"]
 
 
 def test_tagger(tiny_bert):
@@ -113,37 +111,49 @@ def test_tagger(tiny_bert):
     assert tagger.get_params()["loss"] == "auto"
 
 
-def test_tuned_decisions(tiny_bert):
+@pytest.fixture
+def fitted_rows(monkeypatch):
+    """A list that gets X and y of every fit of a few estimators."""
+    rows = []
+    for cls in (DiceTokenTagger, DiceTextClassifier, DiceSpanExtractor):
+
+        def fit(self, X, y, fit=cls.fit):
+            rows.append((X, y))
+            return fit(self, X, y)
+
+        monkeypatch.setattr(cls, "fit", fit)
+    return rows
+
+
+def fit_by_hand(estimator, X, y, trained):
+    """Return a fit with cross-entropy and seed 1 of the rows of a run, and the rows held out."""
+    ours = {id(row) for row in trained[0]}
+    held_out = [(row, label) for row, label in zip(X, y) if id(row) not in ours]
+    one = clone(estimator).set_params(loss="ce", random_state=1, verbose=0).fit(*trained)
+    return one, tuple(map(list, zip(*held_out)))
+
+
+def test_tuned_decisions(tiny_bert, fitted_rows):
     X, y = easy_corpus(40)
-    X_test, y_test = easy_corpus(20, seed=1)
+    test = easy_corpus(20, seed=1)
     tagger = DiceTokenTagger(tiny_bert, **FAST | {"max_epochs": 3})
-    comparison = compare_losses(
-        tagger, X, y, X_test, y_test, losses=("ce",), seeds=(1,), tune_threshold=True, verbose=0
-    )
+    options = {"losses": ("ce",), "seeds": (1,), "tune_threshold": True, "verbose": 0}
+    comparison = compare_losses(tagger, X, y, *test, **options)
     assert comparison.losses == ("ce", "ce+threshold")
     assert (comparison.n_train, comparison.n_held_out) == (34, 6)
-    one = clone(tagger).set_params(loss="ce", random_state=1, verbose=0)
-    train, held_out = hold_out(one, Protocol("entities", X, y, X_test, y_test, True))
-    one.fit([X[i] for i in train], [y[i] for i in train])
-    tuned = tune_decision(one, [X[i] for i in held_out], [y[i] for i in held_out])
-    assert f1_of(comparison, "ce", 1) == one.score(X_test, y_test)
-    assert f1_of(comparison, "ce+threshold", 1) == tuned.score(X_test, y_test)
-    assert tuned.score(X_test, y_test) > one.score(X_test, y_test)
-
-
-def test_tuned_decisions_of_texts_are_tuned_for_f1(tiny_bert):
+    one, held_out = fit_by_hand(tagger, X, y, fitted_rows[0])
+    tuned = tune_decision(one, *held_out)
+    assert f1_of(comparison, "ce", 1) == one.score(*test)
+    assert f1_of(comparison, "ce+threshold", 1) == tuned.score(*test) > one.score(*test)
+    # Those of texts are tuned for F1, not for accuracy.
     X, y = easy_texts(48, n_classes=3)
     y = [str(label) if i % 4 == 0 else "common" for i, label in enumerate(y)]
     classifier = DiceTextClassifier(tiny_bert, **FAST)
-    comparison = compare_losses(
-        classifier, X, y, X, y, losses=("ce",), seeds=(1,), tune_threshold=True, verbose=0
-    )
-    one = clone(classifier).set_params(loss="ce", random_state=1, verbose=0)
-    train, held_out = hold_out(one, Protocol("texts", X, y, X, y, True))
-    one.fit([X[i] for i in train], [y[i] for i in train])
+    fitted_rows.clear()
+    comparison = compare_losses(classifier, X, y, X, y, **options)
+    one, held_out = fit_by_hand(classifier, X, y, fitted_rows[0])
     metric = partial(f1_score, average="macro", zero_division=0.0)
-    tuned = tune_decision(one, [X[i] for i in held_out], [y[i] for i in held_out], metric=metric)
-    expected = metric(y, tuned.predict(X))
+    expected = metric(y, tune_decision(one, *held_out, metric=metric).predict(X))
     assert f1_of(comparison, "ce+threshold", 1) == pytest.approx(expected)
 
 
@@ -178,19 +188,17 @@ def test_texts(tiny_bert, several):
     assert comparison.frame.iloc[0, 3:].tolist() == pytest.approx([accuracy, f1])
 
 
-def test_questions(tiny_bert):
+def test_questions(tiny_bert, fitted_rows):
     X, y = pd.DataFrame(QUESTIONS * 6, columns=["question", "context"]), ANSWERS * 6
     extractor = DiceSpanExtractor(tiny_bert, **FAST)
-    comparison = compare_losses(
-        extractor, X, y, X, y, losses=("dice",), seeds=(0,), baseline="dice+threshold",
-        tune_threshold=True, verbose=0,
-    )  # fmt: skip
+    options = {"losses": ("dice",), "seeds": (0,), "baseline": "dice+threshold", "verbose": 0}
+    comparison = compare_losses(extractor, X, y, X, y, **options, tune_threshold=True)
     assert list(comparison.frame)[3:] == ["exact_match", "f1"]
-    one = clone(extractor).set_params(loss="dice", random_state=0, verbose=0)
-    train, held_out = hold_out(one, Protocol("questions", X, y, X, y, True))
-    contexts = [context for _, context in QUESTIONS * 6]
-    assert not {contexts[i] for i in train} & {contexts[i] for i in held_out}
-    one.fit([(QUESTIONS * 6)[i] for i in train], [y[i] for i in train])
+    (trained,) = fitted_rows
+    n_of_context = trained[0]["context"].value_counts()
+    assert len(n_of_context) < len(QUESTIONS)
+    assert set(n_of_context) == {6}, "rows of one context are trained on or held out together"
+    one = clone(extractor).set_params(loss="dice", random_state=0, verbose=0).fit(*trained)
     assert comparison.frame.loc[0, "exact_match"] == one.exact_match(X, y)
     assert comparison.frame.loc[0, "f1"] == pytest.approx(one.score(X, y))
 
@@ -267,16 +275,13 @@ def test_finished_runs_are_not_run_again(guess, pairs, tmp_path, tune_threshold)
     assert ran == [("ce", 2), ("dsc", 1), ("dsc", 2)]
 
 
-@pytest.mark.parametrize(
-    "change, n_fits",
-    [
-        (lambda guess, *rows: (guess.set_params(verbose=1, loss="focal", gamma=1.0), *rows), 0),
-        (lambda guess, *rows: (guess.set_params(class_weight={1: 2.0}), *rows), 2),
-        (lambda guess, X, y, *rest: (guess, X[::-1], y[::-1], *rest), 2),
-        (lambda *args: (*args[:4], [1 - args[4][0], *args[4][1:]]), 2),
-        (lambda guess, *rows: (Pipeline([("classify", guess)]), *rows), 2),
-    ],
-)
+@pytest.mark.parametrize("change, n_fits", [
+    (lambda guess, *rows: (guess.set_params(verbose=1, loss="focal", gamma=1.0), *rows), 0),
+    (lambda guess, *rows: (guess.set_params(class_weight={1: 2.0}), *rows), 2),
+    (lambda guess, X, y, *rest: (guess, X[::-1], y[::-1], *rest), 2),
+    (lambda *args: (*args[:4], [1 - args[4][0], *args[4][1:]]), 2),
+    (lambda guess, *rows: (Pipeline([("classify", guess)]), *rows), 2),
+])  # fmt: skip
 def test_what_makes_a_run_another_one(guess, pairs, tmp_path, change, n_fits):
     options = TWO | {"losses": ("ce",), "cache_dir": tmp_path}
     compare_losses(guess, *pairs, **options)
@@ -284,7 +289,7 @@ def test_what_makes_a_run_another_one(guess, pairs, tmp_path, change, n_fits):
     assert len(Guess.fits) == 2 + n_fits
 
 
-def test_a_fit_that_fails_leaves_the_others_finished(guess, pairs, tmp_path, monkeypatch):
+def test_a_fit_that_fails_leaves_the_others_finished(guess, pairs, tmp_path, monkeypatch, capfd):
     fit = Guess.fit
 
     def fail(self, X, y):
@@ -298,20 +303,21 @@ def test_a_fit_that_fails_leaves_the_others_finished(guess, pairs, tmp_path, mon
             compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
     assert caught.value.__notes__ == ["This happened with loss 'dice' and seed 0."]
     assert len(Guess.fits) == 2
-    compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
+    assert capfd.readouterr() == ("", "")
+    compare_losses(guess, *pairs, **TWO | {"verbose": 1}, cache_dir=tmp_path)
     ran = [(fit["loss"], fit["random_state"]) for fit in Guess.fits[2:]]
     assert ran == [("dice", 0), ("dice", 1)]
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert all(part in err for part in ("dice, seed 1", "4/4", "F1 0."))
 
 
-@pytest.mark.parametrize(
-    "train_loss, knows, message",
-    [
-        ((0.9, 0.6), True, "its training loss fell by 33% in the last epoch"),
-        ((0.9, 0.4, 0.35), True, None),
-        ((0.9,), True, None),
-        ((0.1, 0.1), False, r"its F1 on rows that it was trained on is 0\.00"),
-    ],
-)
+@pytest.mark.parametrize("train_loss, knows, message", [
+    ((0.9, 0.6), True, "its training loss fell by 33% in the last epoch"),
+    ((0.9, 0.4, 0.35), True, None),
+    ((0.9,), True, None),
+    ((0.1, 0.1), False, r"its F1 on rows that it was trained on is 0\.00"),
+])  # fmt: skip
 @pytest.mark.parametrize("baseline", ["ce", "ce+threshold"])
 def test_an_undertrained_baseline(
     guess, pairs, baseline, train_loss, knows, message, monkeypatch, tmp_path
@@ -331,67 +337,33 @@ def test_an_undertrained_baseline(
     assert len(Guess.fits) == 4
 
 
-def test_progress(guess, pairs, capfd):
-    compare_losses(guess, *pairs, **TWO)
-    assert capfd.readouterr() == ("", "")
-    compare_losses(guess, *pairs, **TWO | {"verbose": 1}, tune_threshold=True)
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert "dice, seed 1" in err
-    assert "4/4" in err
-    assert "F1 0." in err
-
-
-@pytest.mark.parametrize(
-    "options, error, message",
-    [
-        ({"losses": ()}, TypeError, "losses must be a sequence of names"),
-        ({"losses": "ce"}, TypeError, "losses must be a sequence of names .* got 'ce'"),
-        ({"losses": ("ce", DiceLoss())}, TypeError, "a dict that maps labels"),
-        ({"losses": {"ce": 3}}, ValueError, r"losses\['ce'\] must be a name, a loss object"),
-        ({"losses": {"ce": {"alpha": 1}}}, ValueError, "a dict with 'loss'"),
-        ({"losses": {"ce": {"loss": "ce", "lr": 1}}}, ValueError, "'lr'.*same for all losses"),
-        ({"losses": ("ce", "hinge")}, ValueError, "Got 'hinge' instead"),
-        ({"losses": {"ce": {"loss": "ce", "alpha": 1}}}, ValueError, "alpha=1 cannot be used"),
-        ({"seeds": ()}, ValueError, "seeds must be one or more"),
-        (
-            {"seeds": (0, 1, 0)},
-            ValueError,
-            r"seeds must be one or more, different .* got \[0, 1, 0\]",
-        ),
-        ({"seeds": (0, -1)}, ValueError, r"'seeds' .* an int in the range \[0, inf\). Got -1"),
-        ({"baseline": "dsc"}, ValueError, "'baseline' .* {'ce', 'dice'}. Got 'dsc'"),
-        (
-            {"losses": {"ce": "ce", "ce+threshold": "dice"}, "tune_threshold": True},
-            ValueError,
-            r"losses must be .*different .* 'ce\+threshold', 'ce\+threshold'",
-        ),
-    ],
-)
-def test_bad_options(guess, pairs, options, error, message):
-    with pytest.raises(error, match=message):
-        compare_losses(guess, *pairs, **TWO | options)
+@pytest.mark.parametrize("options, error, message", [
+    ({"losses": ()}, TypeError, "losses must be a sequence of names"),
+    ({"losses": "ce"}, TypeError, "losses must be a sequence of names .* got 'ce'"),
+    ({"losses": ("ce", DiceLoss())}, TypeError, "a dict that maps labels"),
+    ({"losses": {"ce": 3}}, ValueError, r"losses\['ce'\] must be a name, a loss object"),
+    ({"losses": {"ce": {"alpha": 1}}}, ValueError, "a dict with 'loss'"),
+    ({"losses": {"ce": {"loss": "ce", "lr": 1}}}, ValueError, "'lr'.*same for all losses"),
+    ({"losses": ("ce", "hinge")}, ValueError, "Got 'hinge' instead"),
+    ({"losses": {"ce": {"loss": "ce", "alpha": 1}}}, ValueError, "alpha=1 cannot be used"),
+    ({"seeds": ()}, ValueError, "seeds must be one or more"),
+    ({"seeds": (0, 1, 0)}, ValueError, r"one or more, different .* got \[0, 1, 0\]"),
+    ({"seeds": (0, -1)}, ValueError, r"'seeds' .* an int in the range \[0, inf\). Got -1"),
+    ({"baseline": "dsc"}, ValueError, "'baseline' .* {'ce', 'dice'}. Got 'dsc'"),
+    ({"losses": {"ce": "ce", "ce+threshold": "dice"}, "tune_threshold": True}, ValueError,
+     r"losses must be .*different .* 'ce\+threshold', 'ce\+threshold'"),
+    ({"X_test": [("a", "b")]}, ValueError, "X_test and y_test must have .* of rows, .* got 1"),
+    ({"y": [0]}, ValueError, "X and y must have the same number of rows, .* got 24 and 1"),
+    ({"X_test": [], "y_test": []}, ValueError, "must have .* at least one; got 0 and 0"),
+    ({"y_test": [None] * 20}, ValueError, "Every row of X needs a label in y"),
+    ({"estimator": LogisticRegression()}, TypeError, "an estimator of skdice.* got Logistic"),
+])  # fmt: skip
+def test_errors(guess, pairs, options, error, message):
+    rows = dict(zip(("X", "y", "X_test", "y_test"), pairs))
+    with pytest.raises(error, match=message) as caught:
+        compare_losses(**{"estimator": guess} | rows | TWO | options)
+    if hasattr(caught.value, "__notes__"):
+        assert caught.value.__notes__[0].startswith(
+            ("This is about X_test", "This is about losses")
+        )
     assert not Guess.fits
-
-
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"X_test": [("a", "b")]}, "X_test and y_test must have the same number of rows, .* got 1"),
-        ({"y": [0]}, "X and y must have the same number of rows, .* got 24 and 1"),
-        ({"X_test": [], "y_test": []}, "X_test and y_test must have .* at least one; got 0 and 0"),
-        ({"y_test": [None] * 20}, "Every row of X needs a label in y"),
-    ],
-)
-def test_bad_rows(guess, pairs, change, message):
-    rows = dict(zip(("X", "y", "X_test", "y_test"), pairs)) | change
-    with pytest.raises(ValueError, match=message) as caught:
-        compare_losses(guess, **rows, **TWO)
-    about_rows = ["This is about X_test and y_test."]
-    assert getattr(caught.value, "__notes__", about_rows) == about_rows
-    assert not Guess.fits
-
-
-def test_other_estimators(pairs):
-    with pytest.raises(TypeError, match=r"must be an estimator of skdice.* got LogisticRegression"):
-        compare_losses(LogisticRegression(), *pairs)

@@ -2,14 +2,16 @@
 
 import html
 import re
+from collections import namedtuple
 
 import numpy as np
 import pytest
 
 from skdice.metrics import RowCounts, count_rows
 from skdice.model_selection import LossComparison
-from skdice.model_selection._loss_comparison import ScoredRun
 
+# A loss with one seed on the test rows.
+ScoredRun = namedtuple("ScoredRun", ["loss", "seed", "fit_seconds", "counts"])
 LABELS = ("ce", "dice", "50 % <b>a_b</b> & {c}|~^\\*")
 
 

@@ -32,15 +32,12 @@ def names(y):
 
 
 class TestAgainstScikitLearn:
-    @pytest.mark.parametrize(
-        "cv",
-        [
-            None,
-            StratifiedKFold(4, shuffle=True, random_state=0),
-            [(train.tolist(), test.tolist()) for train, test in KFold(3).split(range(90))],
-            [(np.arange(90) < 45, np.arange(90) >= 45), (np.arange(90) >= 45, np.arange(90) < 45)],
-        ],
-    )
+    @pytest.mark.parametrize("cv", [
+        None,
+        StratifiedKFold(4, shuffle=True, random_state=0),
+        [(train.tolist(), test.tolist()) for train, test in KFold(3).split(range(90))],
+        [(np.arange(90) < 45, np.arange(90) >= 45), (np.arange(90) >= 45, np.arange(90) < 45)],
+    ])  # fmt: skip
     @pytest.mark.parametrize("convert", [np.asarray, names, lambda y: pd.Series(names(y)), list])
     def test_classifiers(self, data, convert, cv):
         X, y = data[0], convert(data[1])
@@ -106,14 +103,11 @@ class TestErrors:
         with pytest.raises(ValueError, match="needs y, the tags or labels"):
             cross_val_predict_proba(LogisticRegression(), data[0], None)
 
-    @pytest.mark.parametrize(
-        "cv, row",
-        [
-            (ShuffleSplit(2, test_size=0.5, random_state=0), ""),
-            ([([2, 3], [0, 1]), ([0, 1], [2])], "row 3 is in 0"),
-            ([([2, 3], [0, 1]), ([0, 1], [2, 3, 0])], "row 0 is in 2"),
-        ],
-    )
+    @pytest.mark.parametrize("cv, row", [
+        (ShuffleSplit(2, test_size=0.5, random_state=0), ""),
+        ([([2, 3], [0, 1]), ([0, 1], [2])], "row 3 is in 0"),
+        ([([2, 3], [0, 1]), ([0, 1], [2, 3, 0])], "row 0 is in 2"),
+    ])  # fmt: skip
     def test_no_partition(self, cv, row):
         with pytest.raises(ValueError, match=f"partition.*{row}"):
             cross_val_predict_proba(DummyClassifier(), [[0], [1], [2], [3]], [0, 1, 0, 1], cv=cv)

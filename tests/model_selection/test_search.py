@@ -130,16 +130,14 @@ class TestResults:
         np.testing.assert_array_equal(listing.fits[-1][-1], weight)
 
     def test_fits(self):
+        """A bar over the trials, none for each fit; the last fit is the user's, if there is one."""
         listing = Listing()
         search = make_search(n_trials=2, estimator=Peak(act=listing)).fit(X, Y)
         assert [n for _, n, *_ in listing.fits] == [8] * 6 + [12]
-        # A bar over the trials, none for each fit; the last fit is the user's.
         assert [verbose for *_, verbose, _ in listing.fits] == [0] * 6 + [1]
         assert listing.fits[-1][0] == search.best_params_["x"]
-
-    def test_no_refit(self):
-        listing = Listing()
-        search = make_search(n_trials=2, estimator=Peak(act=listing), refit=False).fit(X, Y)
+        listing.fits.clear()
+        search.set_params(refit=False).fit(X, Y)
         assert len(listing.fits) == 6
         assert search.best_params_
         assert not hasattr(search, "predict")
@@ -147,20 +145,17 @@ class TestResults:
             search.predict(X)
         assert "'predict' needs refit=True" in str(caught.value.__cause__)
 
-
-class TestSeeds:
     def test_a_resumed_search_goes_on_as_a_whole_one(self, tmp_path):
         storage = tmp_path / "study.journal"
         make_search(storage, n_trials=5).fit(X, Y)
-        resumed = make_search(storage, n_trials=15).fit(X, Y)
-        whole = make_search(n_trials=15).fit(X, Y)
-        values = resumed.cv_results_["param_x"]
-        np.testing.assert_array_equal(values, whole.cv_results_["param_x"])
+        values = make_search(storage, n_trials=15).fit(X, Y).cv_results_["param_x"]
+        whole = make_search(n_trials=15).fit(X, Y).cv_results_["param_x"]
+        np.testing.assert_array_equal(values, whole)
         assert len(set(values)) == 15
 
 
 class TestSpaces:
-    def test_default_space(self):
+    def test_default_space(self, tiny_bert):
         """Losses with their parameters, and rates around that of the estimator."""
         tagger = DiceTokenTagger(lr=5e-5, loss="tversky", alpha=0.3, class_weight="balanced")
         space, first = make_space(None, tagger)
@@ -172,16 +167,13 @@ class TestSpaces:
         assert "wce" not in loss.choices, "the estimator has weights of its own"
         with pytest.raises(ValueError, match="dsc_memory"):
             space(FixedTrial({"lr": 2e-5, "loss": "dsc", "dsc_alpha": 0.1, "dsc_gamma": 1.0}))
-
-    def test_default_space_begins_with_the_rates_of_the_estimator(self, tiny_bert):
         encoder = describe_encoder(tiny_bert, sees_case=False)
         lr, head_lr = open_rates(encoder, has_adapters=False)
-        space, first = make_space(None, DiceTokenTagger(tiny_bert))
-        drawn = space(FixedTrial(first))
-        assert drawn["lr"] == lr
-        assert drawn["head_lr"] == pytest.approx(head_lr)
-        space, first = make_space(None, DiceTokenTagger(tiny_bert, head_lr=1e-3))
-        assert "head_lr" not in space(FixedTrial(first))
+        for given, expected in ({}, head_lr), ({"head_lr": 1e-3}, None):
+            space, first = make_space(None, DiceTokenTagger(tiny_bert, **given))
+            drawn = space(FixedTrial(first))
+            assert drawn["lr"] == lr
+            assert drawn.get("head_lr") == (expected and pytest.approx(expected))
 
     def test_dicts(self):
         """Lists and distributions, in pipelines and inside of loss objects."""
@@ -210,49 +202,26 @@ class TestSpaces:
         nested, _ = make_space({"loss": [loss], "loss__gamma": [0.5]}, DiceTokenTagger())
         assert nested(study.ask()) == {"loss": loss, "loss__gamma": 0.5}
 
-    @pytest.mark.parametrize(
-        "given, message",
-        [
-            ({"x": 0.5}, "'x': 0.5"),
-            ({"kind": "plain"}, "'kind': 'plain'"),
-            ({"x": []}, r"'x': \[\]"),
-            ({}, "Got {} instead"),
-            ([{"x": [1]}], r"'space' .* None, a dict of parameters .* Got \[{'x': \[1\]}\]"),
-            ({3: [1]}, r"a dict of parameters \(str\) .* Got {3: \[1\]}"),
-            ({"x": range(3)}, r"list\(range\(3\)\) in place of range\(3\).* Got {'x': range"),
-            ({"x": uniform(0, 1)}, "FloatDistribution.* in place of SciPy's .* Got {'x': <scipy"),
-        ],
-    )
-    def test_bad_dicts(self, given, message):
-        with pytest.raises(TypeError, match=message):
-            make_search(space=given).fit(X, Y)
-
-    @pytest.mark.parametrize(
-        "given, drawn, expected",
-        [
-            ({"loss": "tversky", "alpha": 0.3, "beta": 0.7}, {"loss": "ce"}, ["alpha", "beta"]),
-            ({"loss": "tversky", "gamma": 2.0}, {"loss": "tversky", "alpha": 0.1}, []),
-            ({"loss": "dsc", "alpha": 0.3}, {"loss": "tversky", "alpha": 0.1}, []),
-            ({"loss": "focal", "gamma": 1.0, "K": 2.0}, {"loss": "wce"}, ["K", "gamma"]),
-            ({"loss": "dice", "ce_weight": 0.1}, {"loss": DiceLoss()}, ["ce_weight"]),
-            ({}, {"loss": "ce", "alpha": None, "K": None}, []),
-        ],
-    )
+    @pytest.mark.parametrize("given, drawn, expected", [
+        ({"loss": "tversky", "alpha": 0.3, "beta": 0.7}, {"loss": "ce"}, ["alpha", "beta"]),
+        ({"loss": "tversky", "gamma": 2.0}, {"loss": "tversky", "alpha": 0.1}, []),
+        ({"loss": "dsc", "alpha": 0.3}, {"loss": "tversky", "alpha": 0.1}, []),
+        ({"loss": "focal", "gamma": 1.0, "K": 2.0}, {"loss": "wce"}, ["K", "gamma"]),
+        ({"loss": "dice", "ce_weight": 0.1}, {"loss": DiceLoss()}, ["ce_weight"]),
+        ({}, {"loss": "ce", "alpha": None, "K": None}, []),
+    ])  # fmt: skip
     def test_what_another_loss_was_given_is_reset(self, given, drawn, expected):
         tagger = DiceTokenTagger(**given)
         parameters = draw_parameters(lambda trial: drawn, None, tagger)
         assert sorted(name for name in parameters if parameters[name] is None) == expected
         clone(tagger).set_params(**parameters).check_parameters()
 
-    @pytest.mark.parametrize(
-        "estimator, drawn, message",
-        [
-            (Peak(), {"z": 1}, "Peak cannot be set to.*'z'"),
-            (DiceTokenTagger(), {"loss__gamma": 1}, "'loss__gamma' needs a loss object"),
-            (DiceTokenTagger(), {"loss": "dize"}, "Got 'dize' instead"),
-            (Pipeline([("peak", Peak())]), {"peak__z": 1}, "Pipeline cannot be set to.*'z'"),
-        ],
-    )
+    @pytest.mark.parametrize("estimator, drawn, message", [
+        (Peak(), {"z": 1}, "Peak cannot be set to.*'z'"),
+        (DiceTokenTagger(), {"loss__gamma": 1}, "'loss__gamma' needs a loss object"),
+        (DiceTokenTagger(), {"loss": "dize"}, "Got 'dize' instead"),
+        (Pipeline([("peak", Peak())]), {"peak__z": 1}, "Pipeline cannot be set to.*'z'"),
+    ])  # fmt: skip
     @pytest.mark.parametrize("error_score", ["raise", np.nan])
     def test_unknown_parameters(self, estimator, drawn, message, error_score, monkeypatch):
         def fit(self, X, y):
@@ -266,13 +235,14 @@ class TestSpaces:
             search.fit(X, Y)
 
     def test_an_error_of_the_space_costs_no_trial(self, tmp_path):
-        storage = tmp_path / "study.journal"
+        """Nor does one that depends on more than the trial, or that is another one in a study."""
+        storage, calls = tmp_path / "study.journal", iter(range(1000))
         with pytest.raises(ZeroDivisionError):
             make_search(storage, space=lambda trial: 1 / 0).fit(X, Y)
         assert len(make_search(storage).fit(X, Y).cv_results_["params"]) == 6
-
-    def test_a_space_must_depend_on_the_trial_alone(self):
-        calls = iter(range(1000))
+        other = make_search(storage, space=lambda trial: {"x": trial.suggest_float("u", 0, 1)})
+        with pytest.raises(ValueError, match=r"does not fit trial 1 of the study.*'u'"):
+            other.fit(X, Y)
         search = make_search(space=lambda trial: {"kind": str(next(calls))})
         with pytest.raises(ValueError, match=r"does not fit trial 0 .* other parameters than when"):
             search.fit(X, Y)
@@ -282,13 +252,6 @@ class TestSpaces:
         monkeypatch.setenv("WORLD_SIZE", "2")
         with pytest.raises(RuntimeError, match=r"in 2 processes .* a program of its own"):
             make_search().fit(X, Y)
-
-    def test_another_space_for_the_same_study(self, tmp_path):
-        storage = tmp_path / "study.journal"
-        make_search(storage).fit(X, Y)
-        other = make_search(storage, space=lambda trial: {"x": trial.suggest_float("u", 0, 1)})
-        with pytest.raises(ValueError, match=r"does not fit trial 0 of the study.*'u'"):
-            other.fit(X, Y)
 
 
 class TestPruning:
@@ -333,6 +296,9 @@ class TestErrorsInFit:
         assert len(states) == 12
         assert len(search.cv_results_["params"]) == 12 - n_failed
         assert (search.cv_results_["param_x"] <= 0.5).all()
+        search.set_params(n_trials=6, estimator__act=raise_if(lambda peak, X: True))
+        with pytest.raises(ValueError, match=r"6 failed and 0 were pruned.*RuntimeError: no luck"):
+            search.fit(X, Y)
 
     def test_a_number(self):
         estimator = Peak(act=raise_if(lambda peak, X: X[0, 0] == 0 and peak.x > 0.5))
@@ -348,12 +314,6 @@ class TestErrorsInFit:
         np.testing.assert_allclose(
             results["mean_test_score"], results.filter(like="split").mean(axis=1)
         )
-
-    def test_all_failed(self):
-        estimator = Peak(act=raise_if(lambda peak, X: True))
-        search = make_search(estimator=estimator, error_score=np.nan)
-        with pytest.raises(ValueError, match=r"6 failed and 0 were pruned.*RuntimeError: no luck"):
-            search.fit(X, Y)
 
     def test_an_interrupted_trial_does_not_count(self, tmp_path):
         storage = tmp_path / "study.journal"
@@ -375,57 +335,54 @@ class TestErrorsInFit:
 class TestLimits:
     def test_timeout(self):
         estimator = Peak(act=Act(lambda peak, X: time.sleep(0.05)))
-        search = make_search(n_trials=1000, estimator=estimator, timeout=0.4)
         start = time.perf_counter()
-        search.fit(X, Y)
+        search = make_search(n_trials=1000, estimator=estimator, timeout=0.4).fit(X, Y)
         assert time.perf_counter() - start < 5
         assert 1 <= len(search.cv_results_["params"]) < 20
 
-    @pytest.mark.parametrize(
-        "parameters, error, message",
-        [
-            ({"n_trials": 0}, ValueError, r"'n_trials' .* \[1, inf\). Got 0"),
-            ({"timeout": 0}, ValueError, "'timeout' .* None or a float"),
-            ({"n_jobs": 0}, ValueError, "n_jobs == 0"),
-            ({"n_jobs": 2}, ValueError, "n_jobs=2 needs a storage"),
-            ({"refit": "f1"}, ValueError, "'refit' .* {True, False}. Got 'f1'"),
-            ({"error_score": "zero"}, ValueError, "'error_score' .*'raise', 'a float'"),
-            ({"pruner": "median"}, ValueError, "'pruner' .* Got 'median'"),
-            ({"random_state": -1}, ValueError, "'random_state' .* Got -1"),
-            ({"scoring": ["accuracy", "f1"]}, ValueError, "must give a number"),
-            ({"scoring": "f2"}, ValueError, "f2"),
-            (
-                {"estimator": Pipeline([("a", DiceTokenTagger("x"))]), "scoring": "f1_macro"},
-                ValueError,
-                "entity_f1_scorer or tag_f1_scorer .* 'f1_macro'",
-            ),
-            ({"space": lambda trial: None}, TypeError, "must return a dict of parameters"),
-            ({"scoring": lambda estimator, X, y: np.nan}, ValueError, "must give a number"),
-            ({"pruner": optuna.pruners.ThresholdPruner(10)}, ValueError, "0 failed and 6 were pru"),
-            ({"estimator": Ridge(), "space": None}, ValueError, "Ridge has no parameter 'loss'"),
-            ({"estimator": Peak}, TypeError, "'estimator' .* must be an estimator"),
-            ({"storage": 3}, TypeError, "'storage' .* Got 3"),
-        ],
-    )
-    def test_parameters(self, parameters, error, message):
-        with pytest.raises(error, match=message):
+    @pytest.mark.parametrize("parameters, message", [
+        ({"n_trials": 0}, r"'n_trials' .* \[1, inf\). Got 0"),
+        ({"timeout": 0}, "'timeout' .* None or a float"),
+        ({"n_jobs": 0}, "n_jobs == 0"),
+        ({"n_jobs": 2}, "n_jobs=2 needs a storage"),
+        ({"refit": "f1"}, "'refit' .* {True, False}. Got 'f1'"),
+        ({"error_score": "zero"}, "'error_score' .*'raise', 'a float'"),
+        ({"pruner": "median"}, "'pruner' .* Got 'median'"),
+        ({"random_state": -1}, "'random_state' .* Got -1"),
+        ({"scoring": ["accuracy", "f1"]}, "must give a number"),
+        ({"scoring": "f2"}, "f2"),
+        ({"estimator": Pipeline([("a", DiceTokenTagger("x"))]), "scoring": "f1_macro"},
+         "entity_f1_scorer or tag_f1_scorer .* 'f1_macro'"),
+        ({"scoring": lambda estimator, X, y: np.nan}, "must give a number"),
+        ({"pruner": optuna.pruners.ThresholdPruner(10)}, "0 failed and 6 were pru"),
+        ({"estimator": Ridge(), "space": None}, "Ridge has no parameter 'loss'"),
+        ({"space": lambda trial: None}, "must return a dict of parameters"),
+        ({"estimator": Peak}, "'estimator' .* must be an estimator"),
+        ({"storage": 3}, "'storage' .* Got 3"),
+        ({"space": {"x": 0.5}}, "'x': 0.5"),
+        ({"space": {"kind": "plain"}}, "'kind': 'plain'"),
+        ({"space": {"x": []}}, r"'x': \[\]"),
+        ({"space": {}}, "Got {} instead"),
+        ({"space": [{"x": [1]}]}, r"'space' .* None, a dict of parameters .* Got \[{'x': \[1\]}\]"),
+        ({"space": {3: [1]}}, r"a dict of parameters \(str\) .* Got {3: \[1\]}"),
+        ({"space": {"x": range(3)}}, r"list.range.3.. in place of range.*{'x': range"),
+        ({"space": {"x": uniform(0, 1)}}, "Float.* in place of SciPy's .* Got {'x': <s"),
+    ])  # fmt: skip
+    def test_parameters(self, parameters, message):
+        with pytest.raises((TypeError, ValueError), match=message):
             make_search(**parameters).fit(X, Y)
 
 
 class TestAsAnEstimator:
-    def test_tags(self):
-        assert is_classifier(make_search())
-        assert not is_classifier(make_search(estimator=Ridge()))
-        assert not is_classifier(DiceSearchCV(DiceTokenTagger()))
+    def test_tags_and_methods(self):
+        search, tagger = make_search(), DiceSearchCV(DiceTokenTagger())
+        assert is_classifier(search)
         assert is_classifier(DiceSearchCV(DicePairClassifier()))
-
-    def test_methods(self):
-        search = make_search()
-        assert hasattr(search, "predict_proba")
-        assert not hasattr(search, "predict_spans")
-        assert hasattr(DiceSearchCV(DiceTokenTagger()), "predict_spans")
-        assert not hasattr(DiceSearchCV(DiceTokenTagger()), "decision_function")
-        assert not hasattr(search, "classes_")
+        assert not is_classifier(make_search(estimator=Ridge()))
+        assert not is_classifier(tagger)
+        has = [hasattr(search, n) for n in ("predict_proba", "predict_spans", "classes_")]
+        assert has == [True, False, False]
+        assert [hasattr(tagger, n) for n in ("predict_spans", "decision_function")] == [True, False]
         with pytest.raises(NotFittedError):
             search.predict(X)
 
@@ -441,10 +398,7 @@ class TestAsAnEstimator:
         before = optuna.logging.get_verbosity()
         make_search().fit(X, Y)
         assert optuna.logging.get_verbosity() == before
-        out, err = capfd.readouterr()
-        assert out == err == ""
-
-    def test_progress(self, capfd):
+        assert capfd.readouterr() == ("", "")
         make_search(verbose=1).fit(X, Y)
         err = capfd.readouterr().err
         assert "6/6" in err

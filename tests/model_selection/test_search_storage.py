@@ -87,18 +87,15 @@ class TestResuming:
         fewer = search.set_params(n_trials=2).fit(X, Y)
         assert len(fewer.cv_results_["params"]) == 6
 
-    @pytest.mark.parametrize(
-        "change",
-        [
-            {"X": X + 1},
-            {"y": 1 - Y},
-            {"sample_weight": np.ones(12)},
-            {"cv": KFold(3, shuffle=True, random_state=0)},
-            {"scoring": "accuracy"},
-            {"estimator": Peak(kind="other", x=0.5)},
-            {"estimator": Summit()},
-        ],
-    )
+    @pytest.mark.parametrize("change", [
+        {"X": X + 1},
+        {"y": 1 - Y},
+        {"sample_weight": np.ones(12)},
+        {"cv": KFold(3, shuffle=True, random_state=0)},
+        {"scoring": "accuracy"},
+        {"estimator": Peak(kind="other", x=0.5)},
+        {"estimator": Summit()},
+    ])  # fmt: skip
     def test_another_search(self, tmp_path, change):
         storage = tmp_path / "study.journal"
         make_search(storage, n_trials=1).fit(X, Y)

@@ -130,14 +130,11 @@ class TestErrors:
         with pytest.raises(ValueError, match="needs y, a list of tags"):
             StratifiedTagKFold(2).split([["a"], ["b"]])
 
-    @pytest.mark.parametrize(
-        "y, error, message",
-        [
-            (["A", "B"], TypeError, "row 0 of y must be a list of tags .* got 'A' of type str"),
-            ([["A"], ["A", 3]], TypeError, "row 1 of y: tag 1 must be a string; got 3 of type int"),
-            ([["A", ""], ["A"]], ValueError, "row 0 of y: tag 1 must not be empty"),
-        ],
-    )
+    @pytest.mark.parametrize("y, error, message", [
+        (["A", "B"], TypeError, "row 0 of y must be a list of tags .* got 'A' of type str"),
+        ([["A"], ["A", 3]], TypeError, "row 1 of y: tag 1 must be a string; got 3 of type int"),
+        ([["A", ""], ["A"]], ValueError, "row 0 of y: tag 1 must not be empty"),
+    ])  # fmt: skip
     def test_rows(self, y, error, message):
         with pytest.raises(error, match=message):
             StratifiedTagKFold(2).split(y, y)

@@ -39,19 +39,16 @@ def test_names(loss):
         assert SEARCHED[loss] <= {*loss_parameters(loss), "K"}
 
 
-@pytest.mark.parametrize(
-    "loss, name, low, high, scale",
-    [
-        ("wce", "K", 1, 10, np.log),
-        ("focal", "gamma", 0.5, 5, np.asarray),
-        ("dice", "gamma", 0.01, 10, np.log),
-        ("dice", "ce_weight", 0, 0.5, np.asarray),
-        ("dice", "memory", 1, 100, np.log),
-        ("tversky", "alpha", 0.1, 0.9, np.asarray),
-        ("tversky", "beta", 0.1, 0.9, np.asarray),
-        ("dsc", "alpha", 0.001, 1, np.log),
-    ],
-)
+@pytest.mark.parametrize("loss, name, low, high, scale", [
+    ("wce", "K", 1, 10, np.log),
+    ("focal", "gamma", 0.5, 5, np.asarray),
+    ("dice", "gamma", 0.01, 10, np.log),
+    ("dice", "ce_weight", 0, 0.5, np.asarray),
+    ("dice", "memory", 1, 100, np.log),
+    ("tversky", "alpha", 0.1, 0.9, np.asarray),
+    ("tversky", "beta", 0.1, 0.9, np.asarray),
+    ("dsc", "alpha", 0.001, 1, np.log),
+])  # fmt: skip
 def test_ranges(loss, name, low, high, scale):
     values = [parameters[name] for parameters in draws(300, [loss])]
     share = (scale(values) - scale(low)) / (scale(high) - scale(low))
@@ -102,14 +99,11 @@ def test_weights_are_never_negative():
         assert (log_class_weight(counts, smallest) >= 0).all()
 
 
-@pytest.mark.parametrize(
-    "losses, message",
-    [
-        (("ce", "dize"), "must be one of .*'dice'.* Got 'dize' instead"),
-        ((), "at least one loss"),
-        ((None,), "Got None instead"),
-    ],
-)
+@pytest.mark.parametrize("losses, message", [
+    (("ce", "dize"), "must be one of .*'dice'.* Got 'dize' instead"),
+    ((), "at least one loss"),
+    ((None,), "Got None instead"),
+])  # fmt: skip
 def test_errors(losses, message):
     with pytest.raises(ValueError, match=message):
         suggest_loss(FixedTrial({}), losses)

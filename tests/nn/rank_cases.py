@@ -26,14 +26,9 @@ REMEMBERED = DiceLoss(ohem_ratio=1.0, background=0, memory=3)
 QUERIES = {"PER": "who ?", "LOC": "where ?"}
 # So small a rate that all steps meet the same weights, nearly.
 PLAIN = {
-    "max_epochs": 1,
-    "batch_size": BATCH_SIZE,
-    "lr": 1e-7,
-    "clip_norm": None,
-    "precision": "fp32",
-    "random_state": 0,
-    "verbose": 0,
-}
+    "max_epochs": 1, "batch_size": BATCH_SIZE, "lr": 1e-7, "clip_norm": None, "precision": "fp32",
+    "random_state": 0, "verbose": 0,
+}  # fmt: skip
 
 
 def tagger(model, **params):

@@ -44,15 +44,11 @@ def rename(tensors):
 LAST = "encoder.layer.1.output.dense.weight"
 
 
-@pytest.mark.parametrize(
-    "change, config, message",
-    [
-        (lambda tensors: tensors.pop(LAST), {}, rf"no weights .* 1 parameters of .*'\w+\.{LAST}'"),
-        (None, {"intermediate_size": 48}, "no weights of the right shape for 6 parameters"),
-        (rename, {}, "has no weights of the right shape"),
-    ],
-    ids=["missing", "of another shape", "of another model"],
-)
+@pytest.mark.parametrize("change, config, message", [
+    (lambda tensors: tensors.pop(LAST), {}, rf"no weights .* 1 parameters of .*'\w+\.{LAST}'"),
+    (None, {"intermediate_size": 48}, "no weights of the right shape for 6 parameters"),
+    (rename, {}, "has no weights of the right shape"),
+], ids=["missing", "of another shape", "of another model"])  # fmt: skip
 def test_weights_that_the_checkpoint_does_not_have(tiny_model, tmp_path, change, config, message):
     model = changed_copy(tiny_model, tmp_path, change, **config)
     with pytest.raises(ValueError, match=message):

@@ -146,17 +146,14 @@ def test_the_fitted_estimator_is_like_any_other(rank, ranks, directory):
 
 
 @rank_0_and_1
-@pytest.mark.parametrize(
-    "fault, message",
-    [
-        ("rows", "process 1 has other training data"),
-        ("labels", "process 1 has other training data"),
-        ("parameters", "process 1 has other parameters"),
-        ("seed", "process 1 has other parameters"),
-        ("checkpoint", "process 1 has other saved state (checkpoint_dir must be one directory"),
-        ("gradient", "The gradient is not finite in epoch 1, batch 2 of 3"),
-    ],
-)
+@pytest.mark.parametrize("fault, message", [
+    ("rows", "process 1 has other training data"),
+    ("labels", "process 1 has other training data"),
+    ("parameters", "process 1 has other parameters"),
+    ("seed", "process 1 has other parameters"),
+    ("checkpoint", "process 1 has other saved state (checkpoint_dir must be one directory"),
+    ("gradient", "The gradient is not finite in epoch 1, batch 2 of 3"),
+])  # fmt: skip
 def test_faults_are_raised_in_all_processes(rank, fault, message, ranks):
     kind, text = ranks[rank]["faults"][fault]
     assert kind in ("ValueError", "NotFiniteError")

@@ -60,20 +60,17 @@ def test_generator_and_denormals_are_as_before_a_block(not_flushing, before, err
 HAS_CUDA, HAS_MPS, HAS_BOTH, HAS_NONE = (True, False), (False, True), (True, True), (False, False)
 
 
-@pytest.mark.parametrize(
-    "device, has, expected",
-    [
-        ("auto", HAS_NONE, "cpu"),
-        ("auto", HAS_BOTH, "cuda"),
-        ("auto", HAS_MPS, "mps"),
-        ("cpu", HAS_BOTH, "cpu"),
-        ("cuda:1", HAS_CUDA, "cuda:1"),
-        ("mps", HAS_MPS, "mps"),
-        ("cuda", HAS_NONE, "{'auto', 'cpu'}"),
-        ("cuda:2", HAS_CUDA, "{'auto', 'cpu', 'cuda:0', 'cuda:1'}"),
-        ("cuda:0", HAS_MPS, "{'auto', 'cpu', 'mps:0'}"),
-    ],
-)
+@pytest.mark.parametrize("device, has, expected", [
+    ("auto", HAS_NONE, "cpu"),
+    ("auto", HAS_BOTH, "cuda"),
+    ("auto", HAS_MPS, "mps"),
+    ("cpu", HAS_BOTH, "cpu"),
+    ("cuda:1", HAS_CUDA, "cuda:1"),
+    ("mps", HAS_MPS, "mps"),
+    ("cuda", HAS_NONE, "{'auto', 'cpu'}"),
+    ("cuda:2", HAS_CUDA, "{'auto', 'cpu', 'cuda:0', 'cuda:1'}"),
+    ("cuda:0", HAS_MPS, "{'auto', 'cpu', 'mps:0'}"),
+])  # fmt: skip
 def test_device(monkeypatch, device, has, expected):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: has[0])
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
@@ -85,20 +82,17 @@ def test_device(monkeypatch, device, has, expected):
             resolve_device(device)
 
 
-@pytest.mark.parametrize(
-    "precision, device, has, expected",
-    [
-        ("auto", "cuda", {"major": 8}, "bf16"),
-        ("auto", "cuda:1", {"major": 7}, "fp16"),  # A T4 only emulates bf16.
-        ("auto", "mps", {"major": 8}, "fp32"),
-        ("fp16", "cpu", {}, "fp16"),
-        ("bf16", "cuda", {"major": 7}, "bf16"),
-        ("auto", "cpu", {}, "fp32"),  # A CPU of another kind.
-        ("auto", "cpu", {"avx512_bf16": True, "amx_bf16": False}, "bf16"),
-        ("auto", "cpu", {"avx512_bf16": False, "amx_bf16": True}, "bf16"),
-        ("auto", "cpu", {"avx512_bf16": False, "avx512_f": True}, "fp32"),
-    ],
-)
+@pytest.mark.parametrize("precision, device, has, expected", [
+    ("auto", "cuda", {"major": 8}, "bf16"),
+    ("auto", "cuda:1", {"major": 7}, "fp16"),  # A T4 only emulates bf16.
+    ("auto", "mps", {"major": 8}, "fp32"),
+    ("fp16", "cpu", {}, "fp16"),
+    ("bf16", "cuda", {"major": 7}, "bf16"),
+    ("auto", "cpu", {}, "fp32"),  # A CPU of another kind.
+    ("auto", "cpu", {"avx512_bf16": True, "amx_bf16": False}, "bf16"),
+    ("auto", "cpu", {"avx512_bf16": False, "amx_bf16": True}, "bf16"),
+    ("auto", "cpu", {"avx512_bf16": False, "avx512_f": True}, "fp32"),
+])  # fmt: skip
 def test_precision_goes_by_what_the_device_has(monkeypatch, precision, device, has, expected):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
@@ -189,16 +183,13 @@ def test_sums_come_back_to_tensors_of_all_shapes(monkeypatch):
     assert [tensor.tolist() for tensor in tensors] == [[[2.0, 2.0]] * 3, 2, [2.0, 2.0]]
 
 
-@pytest.mark.parametrize(
-    "environment, is_first",
-    [
-        ({}, True),
-        ({"RANK": "0", "WORLD_SIZE": "1"}, True),
-        ({"WORLD_SIZE": "4"}, True),
-        ({"RANK": "0", "WORLD_SIZE": "4"}, True),
-        ({"RANK": "3", "WORLD_SIZE": "4"}, False),
-    ],
-)
+@pytest.mark.parametrize("environment, is_first", [
+    ({}, True),
+    ({"RANK": "0", "WORLD_SIZE": "1"}, True),
+    ({"WORLD_SIZE": "4"}, True),
+    ({"RANK": "0", "WORLD_SIZE": "4"}, True),
+    ({"RANK": "3", "WORLD_SIZE": "4"}, False),
+])  # fmt: skip
 def test_what_the_launcher_says(environment, is_first, monkeypatch):
     for name in ("RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)

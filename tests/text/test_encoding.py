@@ -215,13 +215,10 @@ def test_central_window_is_the_one_with_most_context(cut, n_before):
     ]
 
 
-@pytest.mark.parametrize(
-    "stride, n_pieces, message",
-    [
-        (None, 0, "Text 1 has 10 pieces, which leaves 0 pieces of max_length=12"),
-        (2, 3, "Text 0 has 8 pieces, .* 2 pieces .*2 are too long.* At least 3 .*stride=2"),
-    ],
-)
+@pytest.mark.parametrize("stride, n_pieces, message", [
+    (None, 0, "Text 1 has 10 pieces, which leaves 0 pieces of max_length=12"),
+    (2, 3, "Text 0 has 8 pieces, .* 2 pieces .*2 are too long.* At least 3 .*stride=2"),
+])  # fmt: skip
 def test_too_little_room(stride, n_pieces, message):
     with pytest.raises(ValueError, match=message):
         room_beside(np.array([8, 10]), 2, 12, stride, n_pieces, lambda i: f"Text {i}")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from skdice.text import Entity, TextReader, best_disjoint, encode_queries, find_spans
-from skdice.text._encoding import central_window, cut_windows
+
+from .test_encoding import central_window, cut_windows
 
 QUERIES = ["which city was visited ?", "john mary", "company"]
 LONG_WORD = "a" * 40  # a piece per letter

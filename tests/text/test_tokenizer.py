@@ -1,6 +1,5 @@
 """Words to pieces, for WordPiece, byte-level BPE and Unigram tokenizers."""
 
-import pickle
 import shutil
 
 import pytest
@@ -13,17 +12,8 @@ from skdice.text import WordTokenizer
 
 SPECIAL_TEXT = ["[SEP]", "[CLS]", "[PAD]", "[MASK]", "<s>", "</s>", "<pad>", "<mask>"]
 STRANGE = [
-    "",
-    " ",
-    "\u200b",
-    "\u00ad",
-    "\x00",
-    "\x7f\x80",
-    "\ud800",
-    "a\udfffb",
-    "\ufffd",
-    "\u3000",
-]
+    "", " ", "\u200b", "\u00ad", "\x00", "\x7f\x80", "\ud800", "a\udfffb", "\ufffd", "\u3000",
+]  # fmt: skip
 ORDINARY = ["the", "John", "Oslo.", "x" * 300, "a b", "日本", "e\u0301", "😀", "-", "don't"]
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=6)
@@ -110,17 +100,6 @@ def test_special_tokens_among_the_pieces_of_unigram(tmp_path):
     tokenizer = WordTokenizer(save_fast(backend, tmp_path, **special))
     assert as_lists(tokenizer.encode(["<s>", "a</s>", "as"])) == [[3, 0], [3, 4, 0], [3, 4, 5]]
     assert tokenizer.pad_id == 0  # it has no padding token
-
-
-def test_pickle(tokenizer):
-    again = pickle.loads(pickle.dumps(tokenizer))
-    words = STRANGE + ORDINARY + SPECIAL_TEXT
-    assert as_lists(again.encode(words)) == as_lists(tokenizer.encode(words))
-    assert (again.frame, again.pad_id, again.pads_left) == (
-        tokenizer.frame,
-        tokenizer.pad_id,
-        tokenizer.pads_left,
-    )
 
 
 def test_truncation_and_padding_in_the_file_are_ignored(tiny_model, tmp_path):
