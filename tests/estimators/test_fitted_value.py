@@ -145,7 +145,7 @@ def test_truncation_changes_the_next_fit(fitted):
     expected = classifier.predict_proba(["john " * 80])
     classifier.set_params(truncation="error")
     np.testing.assert_array_equal(classifier.predict_proba(["john " * 80]), expected)
-    assert "A fitted classifier" in DiceTextClassifier.__doc__
+    assert "A fitted classifier keeps" in " ".join(DiceTextClassifier.__doc__.split())
 
 
 @pytest.mark.parametrize("case", CASES)
