@@ -45,37 +45,31 @@ def test_a_decision_that_is_set_is_the_decision(fitted, case, name, value):
     setattr(estimator, name, before)
 
 
-@pytest.mark.parametrize(
-    "case, bad, message",
-    [
-        ("texts", 0, r"\(0, 1\]. Got 0 instead"),
-        ("texts", [0, 0, 0.9], r"\(0, 1\]. Got 0 instead"),
-        ("texts", np.array([0.5, 0.5, 0.0]), r"\(0, 1\]. Got 0.0 instead"),
-        ("tagger", {"XYZ": 0.5}, "may have the labels 'LOC', 'PER'. Got 'XYZ' instead"),
-        ("queries", {"XYZ": 0.5}, "may have the labels 'LOC', 'PER'. Got 'XYZ' instead"),
-        ("tagger", {"PER": 2}, "threshold_ of PER"),
-        ("queries", {"PER": None}, "threshold_ of PER"),
-    ],
-)
+@pytest.mark.parametrize("case, bad, message", [
+    ("texts", 0, r"\(0, 1\]. Got 0 instead"),
+    ("texts", [0, 0, 0.9], r"\(0, 1\]. Got 0 instead"),
+    ("texts", np.array([0.5, 0.5, 0.0]), r"\(0, 1\]. Got 0.0 instead"),
+    ("tagger", {"XYZ": 0.5}, "may have the labels 'LOC', 'PER'. Got 'XYZ' instead"),
+    ("queries", {"XYZ": 0.5}, "may have the labels 'LOC', 'PER'. Got 'XYZ' instead"),
+    ("tagger", {"PER": 2}, "threshold_ of PER"),
+    ("queries", {"PER": None}, "threshold_ of PER"),
+])  # fmt: skip
 def test_what_cannot_decide_is_refused(fitted, case, bad, message):
     with pytest.raises(ValueError, match=message):
         fitted(case).threshold_ = bad
 
 
-@pytest.mark.parametrize("bad", [{"XYZ": 0.5}, 1e308, {"PER": -1e308}])
-def test_a_bias_that_cannot_decide_is_refused(fitted, bad):
-    with pytest.raises(ValueError, match="background_bias_"):
-        fitted("tagger").background_bias_ = bad
+def test_a_bias_and_a_threshold_that_cannot_decide_are_refused(fitted, tiny_bert):
+    for bad in ({"XYZ": 0.5}, 1e308, {"PER": -1e308}):
+        with pytest.raises(ValueError, match="background_bias_"):
+            fitted("tagger").background_bias_ = bad
     with pytest.raises(ValueError, match="background_bias"):
         clone(fitted("tagger")).set_params(background_bias=1e308).check_parameters()
-
-
-@pytest.mark.parametrize("bad", [0.5, {"VERB": 0.5}])
-def test_tags_that_are_no_entities_have_no_threshold(tiny_bert, bad):
-    X, y = [["a", "b"], ["c"]], [["VERB", "NOUN"], ["NOUN"]]
+    X, y = [["a", "b"], ["c"]], [["VERB", "NOUN"], ["NOUN"]]  # No entities.
     tagger = DiceTokenTagger(tiny_bert, max_epochs=1, verbose=0).fit(X, y)
-    with pytest.raises(ValueError, match="Entities need chunk tags"):
-        tagger.threshold_ = bad
+    for bad in (0.5, {"VERB": 0.5}):
+        with pytest.raises(ValueError, match="Entities need chunk tags"):
+            tagger.threshold_ = bad
     tagger.threshold_ = 0
 
 
@@ -89,14 +83,9 @@ def test_always_and_never(fitted, case):
         assert np.all(estimator.threshold_ == threshold)
 
 
-@pytest.mark.parametrize(
-    "case, name, default",
-    [
-        ("tagger", "threshold_", 0),
-        ("tagger", "background_bias_", 0),
-        ("queries", "threshold_", 0.5),
-    ],
-)
+@pytest.mark.parametrize("case, name, default", [
+    ("tagger", "threshold_", 0), ("tagger", "background_bias_", 0), ("queries", "threshold_", 0.5),
+])  # fmt: skip
 def test_a_dict_is_completed_and_copied(fitted, case, name, default, tmp_path):
     estimator, X = copy.copy(fitted(case)), make(case, "")[1]
     given = {"PER": 0.9}
@@ -121,21 +110,17 @@ def test_an_array_is_read_only(fitted):
             fitted(case).threshold_[0] = 0.99
 
 
-@pytest.mark.parametrize(
-    "case, method, parameters",
-    [
-        ("tagger", "predict", {"decode": "fla"}),
-        ("queries", "predict_spans", {"decode": "fla"}),
-        ("questions", "predict_spans", {"n_best": 0}),
-        *((case, "predict", {"batch_size": 0}) for case in CASES),
-        ("pairs", "predict_proba", {"batch_size": 2.5}),
-        ("texts", "predict", {"verbose": "no"}),
-        ("labels", "predict", {"runtime": "tpu"}),
-    ],
-)
-def test_what_is_read_after_the_fit_is_checked(fitted, case, method, parameters):
-    estimator, X = copy.copy(fitted(case)).set_params(**parameters), make(case, "")[1]
-    [(name, value)] = parameters.items()
+@pytest.mark.parametrize("case, method, name, value", [
+    ("tagger", "predict", "decode", "fla"),
+    ("queries", "predict_spans", "decode", "fla"),
+    ("questions", "predict_spans", "n_best", 0),
+    *((case, "predict", "batch_size", 0) for case in CASES),
+    ("pairs", "predict_proba", "batch_size", 2.5),
+    ("texts", "predict", "verbose", "no"),
+    ("labels", "predict", "runtime", "tpu"),
+])  # fmt: skip
+def test_what_is_read_after_the_fit_is_checked(fitted, case, method, name, value):
+    estimator, X = copy.copy(fitted(case)).set_params(**{name: value}), make(case, "")[1]
     with pytest.raises(ValueError, match=f"'{name}' parameter .* Got {value!r} instead"):
         getattr(estimator, method)(X)
 

@@ -33,11 +33,7 @@ class Teacher:
 
 def says(classes, predicted=None, p=None):
     """Return a teacher that says so of any rows."""
-    return Teacher(
-        classes,
-        None if predicted is None else lambda X: predicted,
-        None if p is None else lambda X: p,
-    )
+    return Teacher(classes, predicted and (lambda X: predicted), p is not None and (lambda X: p))
 
 
 def of(*lengths, p=0.5):
@@ -51,6 +47,11 @@ TAGS = [["O"] * len(row) for row in UNLABELED]
 @pytest.fixture
 def tagger(quick_bert):
     return DiceTokenTagger(quick_bert, max_epochs=3, **PARAMETERS)
+
+
+@pytest.fixture
+def classifier(quick_bert):
+    return DiceTextClassifier(quick_bert, max_epochs=1, **PARAMETERS)
 
 
 @pytest.fixture
@@ -139,10 +140,16 @@ def test_pairs_of_a_table(quick_bert, seen):
     pairs = pd.DataFrame({"a": TEXTS, "b": TEXTS[::-1]})
     classifier = DicePairClassifier(quick_bert, max_epochs=1, **PARAMETERS)
     classifier.fit(pairs, LABELS, unlabeled=pairs[:3])
+    teacher = Teacher(["city", "person"])
+    teacher.predict = None  # Other columns are refused before it predicts.
     assert len(seen[1]) == 2 * len(pairs) + 2 * 3
     expected = classifier.predict_proba(pairs)
     others = pairs.rename(columns={"a": "c"})
-    for wrong in ({"unlabeled": others}, {"validation": (others, LABELS)}):
+    for wrong in (
+        {"unlabeled": others},
+        {"unlabeled": others, "teacher": teacher},
+        {"validation": (others, LABELS)},
+    ):
         with pytest.raises(ValueError, match="columns of X must be those of the fit"):
             classifier.fit(pairs, LABELS, **wrong)
         np.testing.assert_array_equal(classifier.predict_proba(pairs), expected)
@@ -195,15 +202,18 @@ class TestTeacher:
         np.testing.assert_allclose(taught.weight[-6:], p.T.ravel(), rtol=1e-6)
         assert {len(set(rows.y.values)) for rows in folds} == {2, 3}
 
-    def test_several_labels(self, quick_bert, seen):
-        y = np.array([[1, 0], [0, 1]] * 8)
-        teacher = make_pipeline(TfidfVectorizer(), OneVsRestClassifier(LogisticRegression()))
-        teacher.fit(TEXTS, y)
-        classifier = DiceTextClassifier(quick_bert, max_epochs=1, **PARAMETERS)
-        classifier.fit(TEXTS, y, unlabeled=["anna met peter"], teacher=teacher)
-        [taught], p = seen, teacher.predict_proba(["anna met peter"])
-        assert taught.y.values[-1].tolist() == teacher.predict(["anna met peter"])[0].tolist()
+    @pytest.mark.parametrize("kind", [OneVsRestClassifier, MultiOutputClassifier])
+    def test_several_labels(self, classifier, seen, kind):
+        """The second one's predict_proba is an array of two columns for each label."""
+        y, more = np.array([[1, 0], [0, 1]] * 8), ["anna met peter"]
+        teacher = make_pipeline(TfidfVectorizer(), kind(LogisticRegression())).fit(TEXTS, y)
+        classifier.fit(TEXTS, y, unlabeled=more, teacher=teacher)
+        [taught], p = seen, np.array(teacher.predict_proba(more))[..., -2:].reshape(-1)
+        assert taught.y.values[-1].tolist() == teacher.predict(more)[0].tolist()
         assert taught.weight[-1] == pytest.approx(np.maximum(p, 1 - p).min())
+        named = pd.DataFrame(y, columns=["a", "b"])
+        with pytest.raises(ValueError, match="classes of y, 'a', 'b'; it has 0, 1"):
+            classifier.fit(TEXTS, named, unlabeled=more, teacher=teacher)
 
     @pytest.mark.parametrize("params, error, message", [
         ({"unlabeled": []}, ValueError, "unlabeled must have a row; got none"),
@@ -227,67 +237,35 @@ class TestTeacher:
             tagger.fit(X, Y, **{"unlabeled": UNLABELED, **params})
         assert not hasattr(tagger, "net_")
 
-    @pytest.mark.parametrize(
-        "p, message",
-        [
-            ([[np.nan, np.nan]], r"numbers in \[0, 1\] .* row 1, .*; got \[nan"),
-            (np.log([[0.9, 0.1]]), r"numbers in \[0, 1\] .* row 1, .*; got array\(\[-0.1"),
-            ([[45.0, 5.0]], r"numbers in \[0, 1\] .* row 1, .*; got \[45"),
-            ([[0.9, 0.9]], r"row 1, which add up to 1; got \[0.9, 0.9\]"),
-            ([[0.5]], r"shape \(2,\) in row 1, .*; got \[0.5\]"),
-            ([["sure", 0]], r"shape \(2,\) in row 1, .*; got \['sure', 0"),
-            ([], "2 rows, as unlabeled has; got 1 rows"),
-        ],
-    )
-    def test_probabilities_are_checked(self, quick_bert, p, message):
+    @pytest.mark.parametrize("p, message", [
+        ([[np.nan, np.nan]], r"numbers in \[0, 1\] .* row 1, .*; got \[nan"),
+        (np.log([[0.9, 0.1]]), r"numbers in \[0, 1\] .* row 1, .*; got array\(\[-0.1"),
+        ([[45.0, 5.0]], r"numbers in \[0, 1\] .* row 1, .*; got \[45"),
+        ([[0.9, 0.9]], r"row 1, which add up to 1; got \[0.9, 0.9\]"),
+        ([[0.5]], r"shape \(2,\) in row 1, .*; got \[0.5\]"),
+        ([["sure", 0]], r"shape \(2,\) in row 1, .*; got \['sure', 0"),
+        ([], "2 rows, as unlabeled has; got 1 rows"),
+    ])  # fmt: skip
+    def test_probabilities_are_checked(self, classifier, p, message):
         teacher = says(["city", "person"], ["city"] * 2, [[0.25, 0.75], *p])
-        classifier = DiceTextClassifier(quick_bert, max_epochs=1, **PARAMETERS)
         with pytest.raises(ValueError, match=f"predict_proba of teacher must have .*{message}"):
             classifier.fit(TEXTS, LABELS, unlabeled=TEXTS[:2], teacher=teacher)
 
     @pytest.mark.parametrize("kind", [list, pd.DataFrame, np.float16])
-    def test_forms_of_probabilities(self, quick_bert, kind, seen):
+    def test_forms_of_probabilities(self, classifier, kind, seen):
         teacher = says(["city", "person"], ["city"] * 2, kind([[0.25, 0.75], [0.5, 0.5]]))
-        classifier = DiceTextClassifier(quick_bert, max_epochs=1, **PARAMETERS)
         classifier.fit(TEXTS, LABELS, unlabeled=TEXTS[:2], teacher=teacher)
         assert seen[0].weight[-4:].tolist() == [0.25, 0.5, 0.75, 0.5]
 
-    def test_a_network_for_each_column(self, quick_bert, seen):
-        """predict_proba of a MultiOutputClassifier is an array of two columns for each label."""
-        y = np.array([[1, 0], [0, 1]] * 8)
-        teacher = make_pipeline(TfidfVectorizer(), MultiOutputClassifier(LogisticRegression()))
-        teacher.fit(TEXTS, y)
-        classifier = DiceTextClassifier(quick_bert, max_epochs=1, **PARAMETERS)
-        classifier.fit(TEXTS, y, unlabeled=["anna met peter"], teacher=teacher)
-        p = [part[0, 1] for part in teacher.predict_proba(["anna met peter"])]
-        assert seen[0].weight[-1] == pytest.approx(np.maximum(p, np.subtract(1, p)).min())
-        named = pd.DataFrame(y, columns=["a", "b"])
-        with pytest.raises(ValueError, match="classes of y, 'a', 'b'; it has 0, 1"):
-            classifier.fit(TEXTS, named, unlabeled=["anna met peter"], teacher=teacher)
-
-    def test_a_network_reads_each_row_once(self, tagger, quick_bert, monkeypatch):
+    def test_a_network_reads_each_row_once(self, tagger, classifier, monkeypatch):
         calls, predict = [], TextNet.predict_logits
-
-        def count(*args, **options):
-            calls.append(1)
-            return predict(*args, **options)
-
-        classifier = DiceTextClassifier(quick_bert, max_epochs=1, **PARAMETERS)
         for student, rows, more in (
             (tagger.set_params(max_epochs=1), (X, Y), UNLABELED),
             (classifier, (TEXTS, LABELS), TEXTS[:2]),
         ):
             teacher = clone(student).fit(*rows)
             with monkeypatch.context() as patch:
+                count = lambda *args, **how: calls.append(1) or predict(*args, **how)  # noqa: E731
                 patch.setattr(TextNet, "predict_logits", count)
                 student.fit(*rows, unlabeled=more, teacher=teacher)
         assert len(calls) == 2
-
-    def test_other_columns_are_refused_before_it_predicts(self, quick_bert):
-        table = pd.DataFrame({"a": TEXTS, "b": TEXTS})
-        classifier = DicePairClassifier(quick_bert, max_epochs=1, **PARAMETERS)
-        teacher = Teacher(["city", "person"])
-        teacher.predict = None
-        others = table.rename(columns={"a": "c"})
-        with pytest.raises(ValueError, match="columns of X must be those of the fit"):
-            classifier.fit(table, LABELS, unlabeled=others, teacher=teacher)

@@ -92,6 +92,10 @@ def without_a_weight(directory):
     sign(directory)
 
 
+def network(**entries):
+    return manifest(lambda content: content["network"].update(entries))
+
+
 def field(name, value):
     """Change a value of the task, of a part which JSON has as pairs of a name and a value."""
 
@@ -116,14 +120,8 @@ DAMAGES = {
     "an unknown splitter": (field("splitter", "foo"), "'splitter' .* Got 'foo'"),
     "classes that are no array": (field("classes", "B-PER"), "classes must be of type .*ndarray"),
     "a CRF that is no bool": (field("crf", "yes"), "crf must be of type bool | None; got 'yes'"),
-    "an unknown precision": (
-        manifest(lambda c: c["network"].update(predict_precision="fp8")),
-        "'predict_precision' .* Got 'fp8'",
-    ),
-    "windows without a length": (
-        manifest(lambda c: c["network"].update(max_length=-1)),
-        "'max_length' .* Got -1",
-    ),
+    "an unknown precision": (network(predict_precision="fp8"), "'predict_precision' .* Got 'fp8'"),
+    "windows without a length": (network(max_length=-1), "'max_length' .* Got -1"),
     "no history": (manifest(lambda c: c["fitted"].update(history="a")), "history must be of type"),
     "too many layers": (config(num_hidden_layers=10**6), "'num_hidden_layers': 1000000, and the"),
     "a bias that is too large": (field("bias", 1e308), "background_bias_.* Got 1e.308"),

@@ -41,6 +41,16 @@ def pairs(tiny_bert):
     return fit(DicePairClassifier, tiny_bert, easy_pairs(64), loss="ce")
 
 
+@pytest.fixture(scope="module", params=[DiceTokenTagger, DiceQueryTagger])
+def tagger(request, tiny_bert):
+    parameters = {"max_epochs": 8}
+    if request.param is DiceQueryTagger:  # It still errs.
+        queries = {"PER": "john mary", "LOC": "oslo paris"}
+        parameters = {"max_epochs": 5, "random_state": 2, "queries": queries}
+        parameters["negative_ratio"] = None
+    return fit(request.param, tiny_bert, easy_corpus(60), loss="dice", lr=1e-2, **parameters)
+
+
 @pytest.mark.parametrize("metric", [None, accuracy_score])
 def test_two_classes(pairs, metric):
     X, y = easy_pairs(60, seed=1)
@@ -124,6 +134,15 @@ def test_errors(tiny_bert):
         tune_decision(fit(DiceTokenTagger, tiny_bert, (X, y)), X, y)
 
 
+def assert_ones_are_none(estimator, X, y, floors):
+    ones = {"sample_weight": np.ones(len(y))}
+    for how in [{}, *({name: f} for name in ("min_precision", "min_recall") for f in floors)]:
+        with warnings.catch_warnings(action="ignore"):
+            tuned, other = (tune_decision(estimator, X, y, **how, **more) for more in ({}, ones))
+        for name, value in tuned.internals.task.decision.items():
+            np.testing.assert_array_equal(other.internals.task.decision[name], value)
+
+
 class TestFloors:
     """``min_precision`` and ``min_recall``; that they are kept on the rows that were tuned on."""
 
@@ -140,45 +159,30 @@ class TestFloors:
         tuned = tune_decision(pairs, X, y, min_recall=1.0)
         assert recall_score(y, tuned.predict(X)) == 1.0
 
-    @pytest.mark.parametrize("weight", [1.0, 0.1])
-    @pytest.mark.parametrize(
-        "best_first, floor",
-        [
-            ("1111111101" + 50 * "0", "min_precision"),
-            ("0111111111" + 50 * "0", "min_precision"),
-            ("111111111" + 20 * "0" + "1" + 30 * "0", "min_recall"),
-        ],
-    )
-    def test_equal_weights_are_none(self, pairs, best_first, floor, weight):
+    @pytest.mark.parametrize("best_first, floor", [
+        ("1111111101" + 50 * "0", "min_precision"),
+        ("0111111111" + 50 * "0", "min_precision"),
+        ("111111111" + 20 * "0" + "1" + 30 * "0", "min_recall"),
+    ])  # fmt: skip
+    def test_equal_weights_are_none(self, pairs, best_first, floor):
         """Nine of ten are .9, whatever their weights add up to."""
         X, _ = easy_pairs(60, seed=1)
         y = np.zeros(60, dtype=int)
         y[np.argsort(-pairs.decision_function(X))] = list(map(int, best_first))
-        weights = {"sample_weight": np.full(60, weight)}
         with warnings.catch_warnings(action="error"):
-            tuned = tune_decision(pairs, X, y, **{floor: 0.9})
-            weighted = tune_decision(pairs, X, y, **{floor: 0.9}, **weights)
-        assert weighted.threshold_ == tuned.threshold_
+            tuned, *weighted = (
+                tune_decision(pairs, X, y, sample_weight=weight, **{floor: 0.9})
+                for weight in (None, np.ones(60), np.full(60, 0.1))
+            )
+        assert {tuned.threshold_} == {one.threshold_ for one in weighted}
         score = precision_score if floor == "min_precision" else recall_score
         assert score(y, tuned.predict(X)) == pytest.approx(0.9)
 
-    @pytest.mark.parametrize("floor", ["min_precision", "min_recall"])
-    def test_equal_weights_of_labels_and_answers(self, tiny_bert, floor):
-        X, Y = easy_labels(60, seed=1)
-        classifier = fit(DiceTextClassifier, tiny_bert, easy_labels(60), loss="ce", max_epochs=1)
+    def test_weights_of_ones_are_none(self, tiny_bert):
         questions = make_questions(15, ratio=24, unanswerable_share=0.4, random_state=0)
-        extractor = fit(DiceSpanExtractor, tiny_bert, questions, loss="ce", max_epochs=1)
-        for estimator, rows, name in (
-            (classifier, (X, Y), "threshold_"),
-            (extractor, questions, "null_threshold_"),
-        ):
-            for value in (0.3, 0.6, 0.9):
-                with warnings.catch_warnings(action="ignore"):
-                    decisions = [
-                        getattr(tune_decision(estimator, *rows, **{floor: value}, **more), name)
-                        for more in ({}, {"sample_weight": np.ones(len(rows[1]))})
-                    ]
-                np.testing.assert_array_equal(*decisions)
+        for cls, rows in ((DiceTextClassifier, easy_labels(60)), (DiceSpanExtractor, questions)):
+            estimator = fit(cls, tiny_bert, rows, loss="ce", max_epochs=1)
+            assert_ones_are_none(estimator, *rows, floors=(0.3, 0.6, 0.9))
 
     def test_more_classes_have_no_positive_one(self, tiny_bert):
         X, y = easy_texts(40, n_classes=3)
@@ -187,24 +191,9 @@ class TestFloors:
             tune_decision(classifier, X, y, min_precision=0.9)
 
 
-@pytest.fixture(scope="module", params=[DiceTokenTagger, DiceQueryTagger])
-def tagger(request, tiny_bert):
-    parameters = {"max_epochs": 8}
-    if request.param is DiceQueryTagger:  # It still errs.
-        queries = {"PER": "john mary", "LOC": "oslo paris"}
-        parameters = {"max_epochs": 5, "random_state": 2, "queries": queries}
-        parameters["negative_ratio"] = None
-    return fit(request.param, tiny_bert, easy_corpus(60), loss="dice", lr=1e-2, **parameters)
-
-
 class TestLabels:
-    @pytest.mark.parametrize("floor", [{"min_precision": 0.6}, {"min_recall": 0.6}, {}])
-    def test_weights_of_ones_are_none(self, tagger, floor):
-        X, y = easy_corpus(40, seed=1)
-        with warnings.catch_warnings(action="ignore"):
-            tuned = tune_decision(tagger, X, y, **floor)
-            weighted = tune_decision(tagger, X, y, **floor, sample_weight=np.ones(40))
-        assert weighted.internals.task.decision == tuned.internals.task.decision
+    def test_weights_of_ones_are_none(self, tagger):
+        assert_ones_are_none(tagger, *easy_corpus(40, seed=1), floors=(0.6,))
 
     def test_each_type_has_its_own(self, tagger, tmp_path):
         X, y = easy_corpus(120, seed=1)

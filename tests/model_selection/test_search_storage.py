@@ -12,6 +12,7 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from sklearn.model_selection import KFold
 
+from ..quick import quick
 from .searched import CONDUCT, Act, Losses, Peak, X, Y, make_search, start_search, trials_of
 
 SPACE = {"x": FloatDistribution(0.0, 1.0)}
@@ -33,9 +34,8 @@ def wait_for_fit(lines):
     assert line == "fitting\n", line + lines.read()
 
 
-def test_a_process_that_is_killed_in_mid_trial(storage):
-    """The study gets its trials all the same."""
-    hanging, lines = start_search("hang", storage, n_trials=5)
+def kill_in_mid_trial(storage, **parameters):
+    hanging, lines = start_search("hang", storage, **parameters)
     try:
         wait_for_fit(lines)
         assert trials_of(storage)[0].state.name == "RUNNING"
@@ -43,6 +43,11 @@ def test_a_process_that_is_killed_in_mid_trial(storage):
         hanging.kill()
         hanging.join()
     assert hanging.exitcode == -signal.SIGKILL
+
+
+def test_a_process_that_is_killed_in_mid_trial(storage):
+    """The study gets its trials all the same."""
+    kill_in_mid_trial(storage, n_trials=5)
     for n_trials in (5, 8):
         search = make_search(storage, n_trials=n_trials).fit(X, Y)
         numbers = list(range(1, n_trials + 1))
@@ -132,16 +137,17 @@ class TestCutJournals:
         make_search(path, n_trials=2).fit(X, Y)
         return path
 
-    @pytest.mark.parametrize("kept", [1, 10, 11, 30, -1])
-    def test_at_the_end(self, journal, kept):
+    def test_at_the_end(self, journal):
         *lines, last = journal.read_bytes().splitlines(keepends=True)
-        journal.write_bytes(b"".join([*lines, last[:kept]]))
-        with pytest.warns(UserWarning, match=rf"study.journal, line {len(lines) + 1}: .*dropped"):
-            search = make_search(journal, n_trials=4).fit(X, Y)
-        states = [trial.state.name for trial in search.study_.trials]
-        assert states == ["COMPLETE", "RUNNING", "COMPLETE", "COMPLETE", "COMPLETE"]
-        assert len(make_search(journal, n_trials=4).fit(X, Y).study_.trials) == 5
-        assert [path.name for path in journal.parent.iterdir()] == ["study.journal"]
+        for kept in (1, 10, 11, 30, -1):
+            journal.write_bytes(b"".join([*lines, last[:kept]]))
+            message = rf"study.journal, line {len(lines) + 1}: .*dropped"
+            with pytest.warns(UserWarning, match=message):
+                search = make_search(journal, n_trials=4).fit(X, Y)
+            states = [trial.state.name for trial in search.study_.trials]
+            assert states == ["COMPLETE", "RUNNING", "COMPLETE", "COMPLETE", "COMPLETE"]
+            assert len(make_search(journal, n_trials=4).fit(X, Y).study_.trials) == 5
+            assert [path.name for path in journal.parent.iterdir()] == ["study.journal"]
 
     def test_in_the_middle(self, journal):
         lines = journal.read_bytes().splitlines(keepends=True)
@@ -153,13 +159,13 @@ class TestCutJournals:
         journal.write_bytes(b"".join(lines[:-1]))
         make_search(journal).fit(X, Y)
 
-    @pytest.mark.parametrize("text", ["a text", '{"text": "a"}\n{"text": "b"}', "[]\n{", "0"])
-    def test_another_file_stays_as_it_is(self, tmp_path, text):
+    def test_another_file_stays_as_it_is(self, tmp_path):
         path = tmp_path / "mine.jsonl"
-        path.write_text(text)
-        with pytest.raises(ValueError, match="line 1: this is no record of Optuna's journal"):
-            make_search(path).fit(X, Y)
-        assert path.read_text() == text
+        for text in ("a text", '{"text": "a"}\n{"text": "b"}', "[]\n{", "0"):
+            path.write_text(text)
+            with pytest.raises(ValueError, match="line 1: this is no record of Optuna's journal"):
+                make_search(path).fit(X, Y)
+            assert path.read_text() == text
 
     def test_processes_that_open_and_write_at_the_same_time(self, journal, monkeypatch):
         """No line of another process is taken for one that was cut off."""
@@ -174,42 +180,35 @@ class TestCutJournals:
 class TestTheFirstTrial:
     """Cross-entropy as the estimator has it; another trial takes its place if it was lost."""
 
-    @pytest.fixture(params=["memory", "{}/study.journal", "sqlite:///{}/study.db"])
-    def storage(self, request, tmp_path):
-        if request.param == "memory":
-            return optuna.storages.InMemoryStorage()
-        return request.param.format(tmp_path)
-
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
-    @pytest.mark.parametrize(
-        "end, n_trials", [(KeyboardInterrupt, 3), (ValueError, 1), (SystemExit, 1), (SystemExit, 3)]
-    )
-    def test_it_was_lost(self, storage, end, n_trials):
+    @pytest.mark.parametrize("storage, end, n_trials", [
+        ("{}/study.journal", KeyboardInterrupt, 3),
+        (None, KeyboardInterrupt, 3),
+        ("sqlite:///{}/study.db", ValueError, 1),
+        (None, SystemExit, 1),
+        ("{}/study.journal", SystemExit, 3),
+    ])  # fmt: skip
+    def test_it_was_lost(self, storage, end, n_trials, tmp_path):
         def stop(estimator, X):
             raise end
 
+        storage = storage.format(tmp_path) if storage else optuna.storages.InMemoryStorage()
         search = make_search(storage, estimator=Losses(act=Act(stop)), space=None)
         with pytest.raises(end):
             search.fit(X, Y)
         search.estimator.act.function = lambda *_: None
         # An error counts as a trial, Ctrl-C does not.
         search.set_params(n_trials=n_trials + (end is ValueError)).fit(X, Y)
-        assert baselines(search) == ["COMPLETE"]
+        assert n_baselines(search) == 1
         search.set_params(n_trials=n_trials + 3).fit(X, Y)
-        assert baselines(search) == ["COMPLETE"]
+        assert n_baselines(search) == 1
 
-    def test_its_process_was_killed(self, tmp_path):
-        for storage in (f"{tmp_path}/study.journal", f"sqlite:///{tmp_path}/study.db"):
-            hanging, lines = start_search("hang", storage, estimator=Losses(), space=None)
-            try:
-                wait_for_fit(lines)
-            finally:
-                hanging.kill()
-                hanging.join()
-            search = make_search(storage, estimator=Losses(), space=None, n_trials=3).fit(X, Y)
-            assert baselines(search) == ["COMPLETE"]
+    def test_its_process_was_killed(self, storage):
+        how = {"estimator": Losses(), "space": None}
+        kill_in_mid_trial(storage, **how)
+        assert n_baselines(make_search(storage, n_trials=3, **how).fit(X, Y)) == 1
 
-    @pytest.mark.parametrize("n_jobs", [1, 2])
+    @pytest.mark.parametrize("n_jobs", quick([1], [1, 2]))
     def test_others_do_not_run_it_meanwhile(self, tmp_path, monkeypatch, n_jobs):
         monkeypatch.setenv(CONDUCT, "dawdle")
         how = {"estimator": Losses(), "space": None, "n_trials": 6}
@@ -218,16 +217,15 @@ class TestTheFirstTrial:
         wait_for_fit(lines)
         search = make_search(storage, n_jobs=n_jobs, **how).fit(X, Y)
         other.join(60)
-        assert baselines(search) == ["COMPLETE"]
+        assert n_baselines(search) == 1
 
 
-def baselines(search):
-    """Return the states of the trials of cross-entropy as it is that have ended."""
-    return [
-        trial.state.name
-        for trial in search.study_.trials
-        if trial.params == {"loss": "ce", "lr": 1.0} and trial.state.name == "COMPLETE"
-    ]
+def n_baselines(search):
+    """Return the number of trials of cross-entropy as it is that have ended well."""
+    params = {"loss": "ce", "lr": 1.0}
+    return [trial.state.name for trial in search.study_.trials if trial.params == params].count(
+        "COMPLETE"
+    )
 
 
 class TestStorages:
