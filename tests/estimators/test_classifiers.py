@@ -9,7 +9,7 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, f1_score
-from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
+from sklearn.model_selection import KFold, StratifiedGroupKFold, cross_val_score
 from transformers import AutoModel, AutoModelForSequenceClassification
 
 from skdice import DicePairClassifier, DiceTextClassifier
@@ -293,13 +293,13 @@ class TestSimilarities:
         assert why in choices.loc["similarities", "why"]
 
     def test_a_group_is_in_one_fold(self, tiny_bert, monkeypatch):
-        splits = []
+        splits, split = [], StratifiedGroupKFold.split
 
-        def record(*args, cv, **how):
-            splits.extend(cv)
-            return cross_val_predict(*args, cv=cv, **how)
+        def record(*args, **how):
+            splits.extend(split(*args, **how))
+            return iter(splits)
 
-        monkeypatch.setattr("skdice.fitting._initial_weights.cross_val_predict", record)
+        monkeypatch.setattr(StratifiedGroupKFold, "split", record)
         groups = [("article", i // 4) for i in range(60)]
         pairs = make_pairs(tiny_bert, **STILL).fit(self.X, self.y, groups=groups)
         assert len(splits) >= 4
