@@ -217,7 +217,8 @@ class TestTheFirstTrial:
         wait_for_fit(lines)
         search = make_search(storage, n_jobs=n_jobs, **how).fit(X, Y)
         other.join(60)
-        assert n_baselines(search) == 1
+        # If the first one outlasts a trial, it is taken for lost, and is run once more.
+        assert 1 <= n_baselines(search) <= 2
 
 
 def n_baselines(search):
