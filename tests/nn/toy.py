@@ -90,13 +90,11 @@ def forward_of(module):
 
 
 def fit_net(net, sampler, validate=None, patience=None):
-    """Train a network that is initialised."""
     train(net, sampler, validate=validate, patience=patience)
     return net
 
 
 def accumulated(loss, batches, forward, **options):
-    """Return the value of a step in batches, and leave its gradient."""
     return accumulate_gradient(loss, batches, forward, **options)
 
 

@@ -74,7 +74,6 @@ def looks(send, net, batch):
 
 
 def mixes(send, net, batch):
-    """Add tensors of two devices."""
     found = send(net, batch)
     found["input_ids"] + torch.zeros(found["input_ids"].shape)
     return found
