@@ -40,7 +40,6 @@ def fitted_state(estimator):
 
 
 def encoded_rows(estimator, X):
-    """Return encoded rows of an estimator."""
     task = internals(estimator).task
     encoded = task.encode(task.read_X(X), internals(estimator).fitted.reader)
     return getattr(encoded, "dataset", encoded)

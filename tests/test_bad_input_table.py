@@ -58,7 +58,6 @@ def read_table() -> dict[str, Row]:
 
 
 def changed(rows, i, row):
-    """Return the rows, one of them replaced."""
     return [row if j == i else old for j, old in enumerate(rows)]
 
 

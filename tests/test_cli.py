@@ -45,7 +45,6 @@ TEXTS = ["john saw oslo", "", '"mary" went\tto paris', "the said", " anna\u2028p
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A working directory with a file of each kind."""
     monkeypatch.chdir(tmp_path)
     write_conll("train.conll", *easy_corpus(32))
     write_conll("test.conll", *easy_corpus(20, 1))

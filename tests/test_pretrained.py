@@ -76,8 +76,6 @@ def test_weights_of_the_offline_encoder_that_are_others_are_an_error(tmp_path):
         pytest.fail("other weights are loaded")
 
 
-# -- what importing and the first fit of a process leave alone -------------------------------------
-
 OPTIONAL = ["accelerate", "dask", "datasets", "matplotlib", "seqeval"]
 
 

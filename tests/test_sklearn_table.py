@@ -50,8 +50,6 @@ ROWS = {
 
 
 def fitted(make):
-    """Return a function that fits a meta-estimator and predicts."""
-
     def use(estimator, X, y):
         predicted = make(estimator).fit(X, y).predict(X)
         assert len(predicted) == len(y)
@@ -143,9 +141,6 @@ def test_a_cell_of_the_table(tool, kind, said, tiny_bert):
 def test_the_other_two_estimators(tool, case, tiny_bert):
     estimator, X, y = make(case, tiny_bert, loss="dsc")
     assert np.isfinite(np.asarray(TOOLS[tool](estimator, X, y), dtype=float)).all()
-
-
-# -- what is ours: labels, weights, questions ------------------------------------------------------
 
 
 def test_several_labels(tiny_bert):

@@ -256,7 +256,6 @@ def _unigram_pieces(special: list[str]) -> list[tuple[str, float]]:
 
 
 def save(model, path: Path, std: float = 0.1) -> str:
-    """Save a model with random weights."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model.init_weights()

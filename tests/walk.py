@@ -41,7 +41,6 @@ def walk_of(call: Callable[[], Any]) -> Walk:
 
 
 def count(walk: Walk) -> tuple[int, int]:
-    """Return the number of files and of functions."""
     return len({file for file, _, _ in walk}), len(walk)
 
 

@@ -121,8 +121,6 @@ def test_round_trip(tmp_path_factory, name, data):
     assert read(path) == texts
 
 
-# -- ends of lines ---------------------------------------------------------------------------------
-
 CONLLU = "1\ta\t_\tX" + "\t_" * 6 + "\n2\tb\t_\tY" + "\t_" * 6 + "\n\n1\tc\t_\tX" + "\t_" * 6 + "\n"
 # For each reader: the name of a file, and its content in several lines.
 FILES = {

@@ -76,9 +76,6 @@ class TestWriting:
         assert not list(tmp_path.iterdir())
 
 
-# -- CoNLL-U ---------------------------------------------------------------------------------------
-
-
 def line(node, word="w", upos="X", xpos="x"):
     return "\t".join([str(node), word, "_", upos, xpos, "_", "_", "_", "_", "_"])
 

@@ -23,7 +23,6 @@ def get_pasts(base):
 
 
 def solve(question, context):
-    """Answer a question by the form of the sentences: a list of (text, start)."""
     found = []
     for match in SENTENCE.finditer(context):
         for part, answer in read_sentence(question.removesuffix("?"), match):

@@ -55,9 +55,6 @@ class TestReading:
             read_pairs(write("a,b\n", "pairs.csv"))
 
 
-# -- labelled texts --------------------------------------------------------------------------------
-
-
 class TestLabeledText:
     @pytest.mark.parametrize("name, content, parameters, X, y", [
         ("t.txt", "1 a b\n0  c\n", {}, ["a b", " c"], [1, 0]),

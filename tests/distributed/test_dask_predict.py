@@ -32,7 +32,6 @@ TABLES = {
 
 @pytest.fixture(scope="module")
 def fitted(tiny_models):
-    """Return a fitted estimator with its rows, by case; do not change it."""
     return fit_once(tiny_models)
 
 
@@ -53,7 +52,6 @@ def small_chunks(monkeypatch):
 
 
 def columns_of(case, rows):
-    """Return the rows of a case as columns of a table."""
     names = TABLES[case][0]
     if len(names) == 1:
         return {names[0]: rows}
@@ -74,7 +72,6 @@ def write_corpus(directory, columns, cuts=(0, 5, 5, 11, 16)):
 
 @pytest.fixture
 def corpus(tmp_path):
-    """Sentences in four parts."""
     return write_corpus(tmp_path / "corpus", {"words": easy_corpus(N_ROWS, seed=1)[0]})
 
 

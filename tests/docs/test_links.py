@@ -37,7 +37,6 @@ def anchors(page: Path) -> set[str]:
 
 
 def dead_links(page: Path) -> list[str]:
-    """Return the relative links of a page without a target."""
     dead = []
     for link in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
         path, _, anchor = link.partition("#")
@@ -64,8 +63,6 @@ def test_dead_links_are_found(tmp_path):
     page.write_text(good + "".join(f" [x]({link})" for link in bad))
     assert dead_links(page) == bad
 
-
-# -- the reference and the gallery -----------------------------------------------------------------
 
 API = ROOT / "docs" / "api" / "index.rst"
 MODULES = ["skdice"] + [

@@ -54,23 +54,17 @@ questions = text(8).filter(str.strip) | st.sampled_from(["city ?", "[SEP]", "\x0
 
 
 def make(case, model, **params):
-    """Return an estimator with its rows."""
     return conftest.make(case, model, lr=1e-2, max_length=MAX_LENGTH[case], **params)
 
 
 @pytest.fixture(scope="module")
 def fitted(tiny_models):
-    """Return an estimator on a model of a family, fitted once."""
-
     @cache
     def get(case, family="bert"):
         estimator, *rows = make(case, tiny_models(family))
         return estimator.fit(*rows)
 
     return get
-
-
-# -- what each estimator predicts from any rows ----------------------------------------------------
 
 
 def check_entities(found, rows, *, nested=False):
@@ -163,9 +157,6 @@ def test_sentences_of_any_length(fitted, n_words):
     long = (["john", "went", "to", "oslo"] * (n_words // 4 + 1))[:n_words]
     predicted = fitted("tagger").set_params(batch_size=512).predict([long])
     assert [len(row) for row in predicted] == [n_words]
-
-
-# -- fits ------------------------------------------------------------------------------------------
 
 
 @examples(3)

@@ -67,9 +67,6 @@ def why_of(estimator, parameter):
     return rows["why"].item() if len(rows) else None
 
 
-# -- the loss --------------------------------------------------------------------------------------
-
-
 def tagged(n, others):
     """The easy corpus with another tag in place of "O"."""
     X, y = easy_corpus(n)
@@ -126,9 +123,6 @@ def test_entities_of_absent_and_of_held_out_sentences_do_not_count(tiny_bert):
     assert isinstance(tagger.fit(X, y).net_.criterion_, DiceLoss)
 
 
-# -- memory ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("n_positives, n_steps, expected", [
     (40 * 100, 100, 0),  # A step has 40.
     (20 * 100, 100, 2),
@@ -170,9 +164,6 @@ def test_auto_in_each_estimator(estimator, loss, rows, expected, quick_bert):
         assert fitted.get_params()["loss"].memory == loss.memory
     elif estimator is DiceTokenTagger and expected == 4:  # The steps are those of the optimiser.
         assert clone(fitted).set_params(accumulate=2).fit(*rows).loss_.memory == 2
-
-
-# -- rate and epochs -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_steps, n_positive, epochs", [
@@ -235,8 +226,6 @@ def test_epochs_are_those_of_the_training_rows(tiny_models, constants):
     one.set_params(validation_fraction=0.25, accumulate=2)
     assert one.fit(X, y).max_epochs_ == 10  # 5 steps
 
-
-# -- names, chains, thresholds, samples ------------------------------------------------------------
 
 SOME = {"has_entities": True, "n_entities": 100, "n_texts": np.array([50, 50])}
 NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
@@ -439,8 +428,6 @@ def test_tools_that_ask_for_the_numbers(tiny_models):
     table = compare_losses(tagger, X, y, X, y, losses=["ce"], seeds=[0])
     assert "epochs 'auto'" in table.to_markdown()
 
-
-# -- a fit begins again if it learned nothing, and never if it learned something -------------------
 
 OPEN = {"lr": "auto", "batch_size": 8, "random_state": 0, "verbose": 0}
 

@@ -26,7 +26,6 @@ SPANS = [[(i % 3, i % 3 + 1, ["PER", "LOC"][i % 2])] for i in range(12)]
 SENTENCES, TAGS = DATA["tagger"]
 TEXTS = DATA["texts"][0]
 
-# -- what is bad -----------------------------------------------------------------------------------
 
 NO_ROWS = [
     *(None, 5, NAN, "john lives in oslo", b"john", {"a": ["john"]}, {"john"}, np.array("john")),
@@ -123,7 +122,6 @@ def make(name, model="no/such-model"):
 
 @pytest.fixture(scope="module")
 def fitted(tiny_bert):
-    """Return an estimator by name, fitted once."""
     return cache(lambda name: make(name, tiny_bert).fit(*DATA[name]))
 
 
@@ -152,9 +150,6 @@ def fails(call, row=None):
     assert len(str(error)) > 30, f"says too little: {error!r}"
     if row is not None:
         assert re.search(rf"\brows? (\d+, )*{row}\b", str(error), re.IGNORECASE), error
-
-
-# -- what every estimator refuses ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -191,9 +186,6 @@ def test_no_rows(fitted, name):
     for bad in (None, 5, "john", b"john"):
         for method in raw:
             fails(partial(getattr(fitted(name), method), bad))
-
-
-# -- tables, matrices, streams, weights, splitters -------------------------------------------------
 
 
 @pytest.mark.parametrize("name, columns", [

@@ -40,14 +40,12 @@ def stop_in(epoch, event="on_batch_end", error=StopError):
 
 
 def killed(estimator, X, y, **where):
-    """Fit a clone until it is stopped."""
     victim = clone(estimator).set_params(callbacks=[stop_in(**where)])
     with pytest.raises(StopError):
         victim.fit(X, y)
 
 
 def continued(estimator, X, y):
-    """Return a fitted clone, and how many epochs it trained."""
     epochs = Spy("on_epoch_end")
     again = clone(estimator).set_params(callbacks=[epochs])
     return again.fit(X, y), epochs.count_
@@ -213,8 +211,6 @@ def test_a_full_disk_keeps_the_last_state(n_bytes, tmp_path):
     assert os.listdir(checkpoint.path) == ["state.pt"]
 
 
-# -- whole processes -------------------------------------------------------------------------------
-
 SCRIPT = """
 import sys
 
@@ -259,9 +255,6 @@ def test_killed_by_the_system(tiny_bert, tmp_path):
     assert len(os.listdir(tmp_path)) == 1
 
 
-# -- Ctrl-C ----------------------------------------------------------------------------------------
-
-
 def test_ctrl_c_keeps_an_estimator_that_says_so(tiny_bert, tmp_path):
     tagger, X, y = make("tagger", tiny_bert, max_epochs=3)
     tagger.set_params(callbacks=[stop_in(2, error=KeyboardInterrupt)])
@@ -284,9 +277,6 @@ def test_ctrl_c_stops_a_grid_search(tiny_bert):
     classifier.set_params(callbacks=[stop_in(2, error=KeyboardInterrupt)])
     with pytest.raises(KeyboardInterrupt):
         GridSearchCV(classifier, {"lr": [1e-3, 1e-2]}, cv=2, error_score=0).fit(X, y)
-
-
-# -- model may be a saved estimator ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", CASES)

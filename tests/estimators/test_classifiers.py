@@ -37,20 +37,17 @@ def texts(tiny_bert):
 
 @pytest.fixture(scope="module")
 def pairs(tiny_bert):
-    """A classifier of pairs that has learned."""
     how = {"loss": "dice", "max_epochs": 5, "batch_size": 16}
     return make_pairs(tiny_bert, **how).fit(*easy_pairs(240))
 
 
 @pytest.fixture(scope="module")
 def three_classes(quick_bert):
-    """A classifier of texts that has learned three classes."""
     return make_texts(quick_bert, loss="ce", **LEARNS).fit(*easy_texts(192, n_classes=3))
 
 
 @pytest.fixture(scope="module")
 def labels(quick_bert):
-    """A classifier of texts that has learned two labels."""
     return make_texts(quick_bert, loss="dsc-official", **LEARNS).fit(*easy_labels(192))
 
 

@@ -120,9 +120,6 @@ def test_sklearns_own_checks(cls, name):
     getattr(estimator_checks, name)(cls.__name__, cls())
 
 
-# -- before and after a fit ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("cls", DATA)
 def test_signatures(cls):
     parameters = inspect.signature(cls).parameters
@@ -214,9 +211,6 @@ def test_the_process_is_left_alone(case, tmp_path, monkeypatch, capfd):
     case.fit().predict(case.X)
     assert state() == before
     assert capfd.readouterr() == ("", "")
-
-
-# -- what is learned and predicted -----------------------------------------------------------------
 
 
 def test_outputs_have_a_row_for_each(case):

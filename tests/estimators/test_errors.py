@@ -63,8 +63,6 @@ def with_row(rows, i, row):
     return [row if j == i else old for j, old in enumerate(rows)]
 
 
-# -- parameters ------------------------------------------------------------------------------------
-
 # Of all estimators: parameters, and what the message names beside the first of them.
 SHARED = [
     ({"gamma": 2.0}, ["gamma=2.0 cannot be used with loss='auto'"]),
@@ -157,9 +155,6 @@ def test_parameters_of_an_estimator(tiny_bert, cls, parameters, parts):
     made = make(cls, **{"model": tiny_bert, **parameters})
     name = [next(iter(parameters))] if len(parameters) == 1 else []
     refuses(name + parts, lambda: made.fit(*ROWS[cls]))
-
-
-# -- rows ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -266,9 +261,6 @@ class TestTruncation:
         assert cut == pytest.approx(short, abs=1e-5)
 
 
-# -- fits that fail --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("cls, parameters", [
     (DiceTokenTagger, {"class_weight": {"B-XYZ": 2.0}}),
     (DiceTokenTagger, {"model": NO_MODEL}),
@@ -283,8 +275,6 @@ def test_a_refit_that_fails_before_training_leaves_the_last_fit(tiny_bert, cls, 
         fitted.fit(*ROWS[cls])
     assert fitted.predict(ROWS[cls][0]).tolist() == expected
 
-
-# -- the number that is ignored --------------------------------------------------------------------
 
 # An answer longer than what windows share: those with a part of it are ignored.
 ANSWER = "in the new city near the old market"
@@ -320,6 +310,3 @@ def test_a_preset_that_is_known_to_collapse(cls, tiny_bert):
     with pytest.warns(UserWarning, match="known to collapse") as record:
         make(cls, tiny_bert, loss="dsc-paper").fit(*ROWS[cls])
     assert len([w for w in record if "known to collapse" in str(w.message)]) == 1
-
-
-# -- settings that are known to collapse -----------------------------------------------------------

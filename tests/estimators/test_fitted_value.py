@@ -25,7 +25,6 @@ SET = [
 
 @pytest.fixture(scope="module")
 def fitted(tiny_models):
-    """Return an estimator by its case, fitted once."""
     fit = fit_once(tiny_models)
     return lambda case: fit(case)[0]
 

@@ -114,9 +114,6 @@ def test_errors(parts, metric, message):
         Goal(**parts, metric=metric).check()
 
 
-# -- thresholds of classes, against trying everything ---------------------------------------------
-
-
 def two_classes(n, seed):
     rng = np.random.default_rng(seed)
     y = (rng.random(n) < 0.25).astype(int)

@@ -23,7 +23,6 @@ def logits(estimator, X):
 
 @pytest.fixture(scope="module")
 def joined(shallow_models):
-    """Return a fitted estimator of three members with its rows, by case; fitted once."""
     return fit_once(shallow_models, n_members=N_MEMBERS)
 
 

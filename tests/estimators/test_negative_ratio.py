@@ -34,7 +34,6 @@ def rare_entities(n=48, every=8):
 
 
 def rare_rows(case, n=48):
-    """Rows of an estimator of CASES, one in eight with a positive."""
     is_rare = np.arange(n) % 8 == 0
     if case in ("tagger", "queries"):
         return rare_entities(n)

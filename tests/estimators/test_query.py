@@ -35,7 +35,6 @@ def make(model, **parameters):
 
 
 def spans_of(tags):
-    """Return rows of tags as rows of (start, end, label)."""
     return [[tuple(span) for span in get_entities(row)] for row in tags]
 
 
@@ -56,7 +55,6 @@ def few():
 
 @pytest.fixture(scope="module")
 def fitted_with(quick_bert, corpus):
-    """Return a tagger that has learned with a loss."""
     return cache(lambda loss: make(quick_bert, loss=loss).fit(*corpus))
 
 
@@ -208,8 +206,6 @@ class TestQueries:
             assert re.fullmatch(r"Which .*\?", default_query(label))
         assert default_query("blood_test") == "blood test"
 
-
-# -- long sentences, gold that it cannot find, and its tuned threshold -----------------------------
 
 WINDOWED = {
     "loss": "dice",

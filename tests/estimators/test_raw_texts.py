@@ -11,7 +11,6 @@ FAST = {"max_epochs": 6, "lr": 1e-2, "batch_size": 8, "random_state": 0, "verbos
 
 
 def by_characters(n, seed=0):
-    """Sentences of single characters, of which digits are entities."""
     X, y = [], []
     for words, _ in zip(*easy_corpus(n, seed)):
         row = list("".join(words)[:12]) + list("12" if len(words) % 2 else "3")
@@ -58,9 +57,6 @@ def test_names_of_splitters(of_words):
     assert found["words"] == found[None]
     with pytest.raises(ValueError, match="'words', 'whitespace', 'characters' or a callable"):
         of_words.predict_entities([text], splitter="spaces")
-
-
-# -- threshold: fewer entities, and never another one ----------------------------------------------
 
 
 @pytest.fixture(scope="module", params=["words", "queries", "nested queries"])

@@ -9,7 +9,6 @@ POS_TAGS = ["NOUN", "VERB", "DET"]
 
 
 def both(gold, predicted):
-    """Return the gold and the predicted tags of a sentence."""
     return gold.split(), predicted.split()
 
 

@@ -11,7 +11,6 @@ TAGS = [["O", "O", "B-LOC"], [], ["O", "B-PER", "I-PER", "O", "B-PER"]]
 
 
 def as_lists(report):
-    """Return {class: [count, negatives, positives, ratio]} with None for what is missing."""
     rows = report.astype(object).where(report.notna(), None)
     return {name: rows.iloc[i].tolist() for i, name in enumerate(report.index)}
 

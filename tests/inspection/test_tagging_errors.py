@@ -102,8 +102,6 @@ def test_bad_input(X, y_true, y_pred, message):
         TaggingErrors.from_estimator(tagger, X, y_true)
 
 
-# -- the page --------------------------------------------------------------------------------------
-
 VOID = {"meta", "input"}
 WORDS = st.one_of(
     st.text(max_size=6),

@@ -40,7 +40,6 @@ CASES = {
 
 
 def make(case, model, **params):
-    """Return an estimator with its rows."""
     cls, rows = CASES[case]
     if case == "queries":  # The default ones are too long for the tiny models.
         params = {"queries": {"PER": "who ?", "LOC": "where ?"}, **params}
@@ -67,7 +66,6 @@ def fit_once(models, **params):
 
 @pytest.fixture(scope="session")
 def fitted(tiny_models):
-    """Return a fitted estimator with its rows, by case and family."""
     return fit_once(tiny_models)
 
 

@@ -34,7 +34,6 @@ def outputs(estimator, X):
 
 
 def assert_same(a, b):
-    """Compare nested outputs exactly."""
     assert repr(a) == repr(b)
     for name in a:
         for row, other in zip(a[name], b[name], strict=True):

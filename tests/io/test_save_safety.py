@@ -225,8 +225,6 @@ def test_nothing_is_run_unpickled_or_fetched(tmp_path):
         load_pretrained(tmp_path / "saved").fit(X, y)
 
 
-# -- several at the same time ----------------------------------------------------------------------
-
 FILES = ("classes", "weights", "words")
 
 

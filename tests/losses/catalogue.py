@@ -77,7 +77,6 @@ def batch(kind, n_items=6, seed=0, ignored=True, dtype=torch.float64):
 
 
 def value_and_gradient(loss, logits, target, sample_weight=None):
-    """Return the loss and its gradient by the logits, detached."""
     logits = logits.detach().clone().requires_grad_()
     value = loss(logits, target, sample_weight)
     (gradient,) = torch.autograd.grad(value.sum(), logits)

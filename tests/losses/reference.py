@@ -51,7 +51,6 @@ def plain_loss(loss, logits, target, sample_weight=None):
 
 
 def gold_weight(loss, y, z):
-    """Return the class weight of each target."""
     if loss.class_weight is None:
         return torch.ones_like(y).to(z)
     weight = torch.as_tensor(loss.class_weight, dtype=z.dtype)

@@ -66,7 +66,6 @@ BAD_INPUTS = [
 
 
 def raises(parts):
-    """Return a context that expects a ValueError with all the parts in its message."""
     everywhere = "".join(f"(?=.*{re.escape(part)})" for part in parts)
     return pytest.raises(ValueError, match=f"(?s){everywhere}")
 

@@ -21,7 +21,6 @@ each_candidates = pytest.mark.parametrize("candidates", CERTAIN)
 
 
 def naive_matches(logits, target, candidates):
-    """Return scores and targets of the candidate pairs, and the first words of these."""
     scores, gold, firsts = [], [], []
     for w in target.row.unique().tolist():
         items = (target.row == w).nonzero().squeeze(1).tolist()

@@ -89,8 +89,6 @@ def test_questions(rows, seed):
     assert_scores(count_rows("questions", y_true, y_pred), rows, expected)
 
 
-# -- intervals -------------------------------------------------------------------------------------
-
 TAGS = ["O", "B-PER", "I-PER", "B-LOC"]
 
 

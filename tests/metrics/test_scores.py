@@ -83,8 +83,6 @@ def test_tag_of_another_scheme_names_row_and_side():
         entity_f1_score([["O"], ["O"]], [["O"], ["E-X"]], mode="strict", scheme="IOB2")
 
 
-# -- single tags -----------------------------------------------------------------------------------
-
 AVERAGES = ["micro", "macro", "weighted", None]
 
 
@@ -115,8 +113,6 @@ def test_no_words(rows, average, zero_division):
     assert type(score) is float
     assert score == zero_division
 
-
-# -- scorers ---------------------------------------------------------------------------------------
 
 SENTENCES = [["Ada", "sleeps"], ["in", "Paris", "now"]] * 6
 TAGS = [["B-PER", "O"], ["O", "B-LOC", "O"]] * 6

@@ -44,8 +44,6 @@ FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8, "random_state": 0}
 
 
 def raise_if(condition):
-    """Return what makes a fit of Peak fail."""
-
     def act(estimator, X):
         if condition(estimator, X):
             raise RuntimeError(f"no luck with x={estimator.x:.3f}")

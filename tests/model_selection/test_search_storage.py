@@ -24,7 +24,6 @@ class Summit(Peak):
 
 @pytest.fixture(params=["{}/study.journal", "sqlite:///{}/study.db"])
 def storage(request, tmp_path):
-    """One of the storages, without studies."""
     return request.param.format(tmp_path)
 
 

@@ -80,7 +80,6 @@ def resumed(models, directory):
 
 
 def alike(models, directory):
-    """Fits with all that is random, or that only some processes do."""
     with_patience = {"validation_fraction": 0.3, "patience": 1, "max_epochs": 10, "lr": 1e-2}
     results = {}
     for name, params in {

@@ -32,7 +32,6 @@ def is_allowed(tags, allowed):
 
 
 def one_by_one(logits, allowed):
-    """Return the probabilities of the tags of a sentence."""
     every = product(range(logits.shape[1]), repeat=len(logits))
     words = range(len(logits))
     totals = {

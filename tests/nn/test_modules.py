@@ -57,7 +57,6 @@ def test_weights_that_the_checkpoint_does_not_have(tiny_model, tmp_path, change,
 
 @pytest.fixture
 def seven_classes(tiny_bert, tmp_path):
-    """Directory of a model that was trained for seven classes."""
     config = AutoConfig.from_pretrained(tiny_bert, num_labels=7)
     BertForTokenClassification(config).save_pretrained(tmp_path)
     return str(tmp_path)

@@ -44,9 +44,6 @@ def weights_of(net):
     return [parameter.detach().clone() for parameter in net.module_.parameters()]
 
 
-# -- the optimiser and its rates -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("head_lr", [None, 0.5])
 def test_no_weight_decay_on_biases_and_norms_and_a_rate_of_the_head(tiny_model, head_lr):
     how = {"weight_decay": 0.3, "lr": 2e-3, "head_lr": head_lr}
@@ -76,9 +73,6 @@ def test_learning_rates_are_those_of_transformers(warmup, max_epochs, n_warmup):
     spy = Spy("on_batch_begin", lambda net, _: used.append(net.optimizer_.param_groups[0]["lr"]))
     fit(callbacks=[spy], lr=1.0, warmup=warmup, max_epochs=max_epochs)
     assert used == pytest.approx(expected, abs=1e-12)
-
-
-# -- steps -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("clip_norm", [0.01, None])
@@ -122,9 +116,6 @@ def test_history_has_a_row_per_epoch():
     assert all(seconds > 0 for seconds in net.history[:, "dur"])
 
 
-# -- early stopping --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("scores, patience, best_epoch, n_epochs", [
     ([0.1, 0.5, 0.4, 0.3, 0.9, 0.9], 2, 2, 4),
     ([0.1, 0.5, 0.4, 0.3, 0.9, 0.8], 3, 5, 6),
@@ -149,9 +140,6 @@ def test_validation_may_predict():
     batcher = make_batcher(make_dataset(LENGTHS))
     fit_net(net, make_sampler(), validate=lambda: float(net.predict_logits(batcher).mean()))
     assert modes == [True] * 2 * N_STEPS
-
-
-# -- when something goes wrong ---------------------------------------------------------------------
 
 
 def check_is_clean(net):
@@ -224,17 +212,11 @@ def test_a_callback_ends_a_fit(event, steps):
     check_is_clean(net)
 
 
-# -- afterwards ------------------------------------------------------------------------------------
-
-
 def test_pickle_is_as_large_as_the_weights(tiny_bert):
     net = make_net(TokenModule, module__model=tiny_bert, module__n_classes=N_CLASSES, max_epochs=1)
     fresh = sum(4 * parameter.numel() for parameter in net.module_.parameters())
     fit_net(net, make_sampler())
     assert len(pickle.dumps(net)) < 1.5 * fresh  # AdamW's state would be two more times the weights
-
-
-# -- progress --------------------------------------------------------------------------------------
 
 
 def fit_shown(validate):

@@ -125,9 +125,6 @@ def test_fits_in_threads_are_those_one_after_the_other(tiny_bert, frozen, tmp_pa
     assert torch.equal(torch.get_rng_state(), state)
 
 
-# -- what each process of a job does alone ---------------------------------------------------------
-
-
 def steps_of(dataset, ranks, step_size, batch_size):
     batcher = make_batcher(dataset, batch_size)
     return list(StepSampler(batcher, step_size, np.random.default_rng(0), ranks))

@@ -19,8 +19,6 @@ from skdice.nn._speedups import compact_embedding, own_attention
 from ..corpora import easy_corpus
 from .test_modules import N_CLASSES, make_inputs
 
-# -- dropout on the output of attention, so that its kernel stays fused ---------------------------
-
 FAMILIES = ["bert", "distilbert", "modernbert"]
 
 
@@ -110,9 +108,6 @@ def test_in_a_fit(tiny_bert, seen):
     assert set(seen["weights"]) == {0.0}
     assert {p for p, _ in seen["output"]} == {0.1}
     assert tagger.net_.module_.transformer.config._attn_implementation == "sdpa"
-
-
-# -- only the rows of the embedding that occur, with the steps of a plain optimiser ---------------
 
 
 class Model(nn.Module):

@@ -93,12 +93,10 @@ def forward_of(module):
 
 
 def fit_net(net, sampler, validate=None, patience=None):
-    """Train a network that is initialised."""
     with Run(validate, patience).watching(net):
         net.partial_fit(sampler)
     return net
 
 
 def accumulated(loss, batches, forward, **options):
-    """Return the value of a step in batches, and leave its gradient."""
     return accumulate_gradient(loss, batches, forward, **options)

@@ -163,12 +163,8 @@ def test_sentences_without_a_capital_have_no_shapes(bert, words):
     assert both.token_type_ids[1].any()
 
 
-# -- windows, and truncation in place of them ------------------------------------------------------
-
-
 @st.composite
 def cuts(draw):
-    """Return (n_pieces, capacity, stride)."""
     capacity = draw(st.integers(1, 24))
     return draw(st.integers(0, 120)), capacity, draw(st.integers(0, capacity - 1))
 

@@ -30,7 +30,6 @@ def items_of(encoded, window):
 
 
 def spans_of(encoded):
-    """Return {(sentence, query): spans} as the targets tell them, each with its windows."""
     found = {}
     for w in range(len(encoded.dataset)):
         words = encoded.word[items_of(encoded, w)].tolist()
@@ -143,8 +142,6 @@ def test_targets(bert, xlnet, data):
     assert marks_of(encoded, 0) == starts
     assert marks_of(encoded, 1) == ends
 
-
-# -- from logits to entities -----------------------------------------------------------------------
 
 SIZE = 4
 ASKED = ["a", "john mary"]

@@ -57,7 +57,6 @@ def encode_one(context, tokenizer, max_length=512, stride=None, *, question="a",
 
 
 def windows_of(encoded):
-    """Return the items of each window, as slices."""
     offsets = encoded.dataset.items.offsets
     return [slice(*bounds) for bounds in pairwise(offsets)]
 
@@ -272,8 +271,6 @@ def test_a_tokenizer_without_a_classification_token(tmp_path):
     with pytest.raises(ValueError, match="needs a tokenizer that puts a classification token"):
         encode_one("a", WordTokenizer(str(tmp_path)))
 
-
-# -- the best spans, against a search through all of them ------------------------------------------
 
 TEXTS = ["the", "oslo", "babababa", "don't", "日本", "😀", "\u200b", " ", "\n", "e\u0301", ","]
 

@@ -50,9 +50,6 @@ def test_a_rare_term_says_more_than_one_that_all_texts_have():
     assert common < 0.1 < rare
 
 
-# -- where words lie in raw texts ------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("name", "words"), [
     ("words", ["Oslo", ",", "e", ".", "g", ".", "e\u0301\u200bx", "$", "5"]),
     ("whitespace", ["Oslo,", "e.g.", "e\u0301\u200bx", "$5"]),
