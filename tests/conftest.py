@@ -78,13 +78,9 @@ def tiny_bert(tiny_models):
 def quick_bert(tmp_path_factory):
     """Directory of a BERT of one wider layer without dropout, which learns in half the time."""
     return build_bert(
-        tmp_path_factory.mktemp("quick"),
-        num_hidden_layers=1,
-        hidden_size=64,
-        intermediate_size=128,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )
+        tmp_path_factory.mktemp("quick"), num_hidden_layers=1, hidden_size=64,
+        intermediate_size=128, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+    )  # fmt: skip
 
 
 @pytest.fixture

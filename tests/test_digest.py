@@ -138,14 +138,11 @@ def test_the_process_does_not_matter():
     """The order of sets and dicts, addresses and hash seeds differ between processes."""
     found = [
         subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
+            [sys.executable, "-c", PROGRAM], env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True, text=True, check=True,
         ).stdout
         for seed in "12"
-    ]
+    ]  # fmt: skip
     assert int(found[0], 16)
     assert found[0] == found[1]
 

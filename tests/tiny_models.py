@@ -50,13 +50,9 @@ morning company report market new old small large very slowly quickly
 WORDS = TEXT.split()
 
 SIZES = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 64,
-    "hidden_dropout_prob": 0.1,
-    "attention_probs_dropout_prob": 0.1,
-}
+    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
+    "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
+}  # fmt: skip
 
 
 BERT_SPECIAL = {
@@ -76,13 +72,9 @@ def build_bert(path: Path, max_position_embeddings: int = 64, **config) -> str:
 def build_distilbert(path: Path, num_hidden_layers: int = 2) -> str:
     n_pieces = _save_wordpiece(DistilBertTokenizerFast, path, BERT_SPECIAL.values())
     config = DistilBertConfig(
-        vocab_size=n_pieces,
-        max_position_embeddings=64,
-        dim=32,
-        n_layers=num_hidden_layers,
-        n_heads=2,
-        hidden_dim=64,
-    )
+        vocab_size=n_pieces, max_position_embeddings=64, dim=32, n_layers=num_hidden_layers,
+        n_heads=2, hidden_dim=64,
+    )  # fmt: skip
     return save(DistilBertModel(config), path)
 
 
@@ -109,14 +101,9 @@ def build_roberta(path: Path, **config) -> str:
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     RobertaTokenizerFast(tokenizer_object=tokenizer).save_pretrained(path)
     torch_config = RobertaConfig(
-        vocab_size=tokenizer.get_vocab_size(),
-        max_position_embeddings=66,
-        type_vocab_size=1,
-        pad_token_id=1,
-        bos_token_id=0,
-        eos_token_id=2,
-        **{**SIZES, **config},
-    )
+        vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=66, type_vocab_size=1,
+        pad_token_id=1, bos_token_id=0, eos_token_id=2, **{**SIZES, **config},
+    )  # fmt: skip
     return save(RobertaModel(torch_config, add_pooling_layer=False), path)
 
 
@@ -137,20 +124,11 @@ def build_modernbert(path: Path) -> str:
         **BERT_SPECIAL,
     ).save_pretrained(path)
     config = ModernBertConfig(
-        vocab_size=tokenizer.get_vocab_size(),
-        max_position_embeddings=64,
-        local_attention=8,
-        pad_token_id=0,
-        cls_token_id=2,
-        bos_token_id=2,
-        sep_token_id=3,
-        eos_token_id=3,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
+        vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=64, local_attention=8,
+        pad_token_id=0, cls_token_id=2, bos_token_id=2, sep_token_id=3, eos_token_id=3,
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
         mlp_dropout=0.1,
-    )
+    )  # fmt: skip
     return save(ModernBertModel(config), path)
 
 
@@ -160,17 +138,10 @@ def build_deberta_v2(path: Path) -> str:
     pieces = [*_unigram_pieces(special), ("[MASK]", 0.0)]
     DebertaV2Tokenizer(vocab=pieces, unk_id=3).save_pretrained(path)
     config = DebertaV2Config(
-        vocab_size=len(pieces),
-        max_position_embeddings=64,
-        type_vocab_size=0,
-        relative_attention=True,
-        position_buckets=8,
-        pos_att_type=["p2c", "c2p"],
-        position_biased_input=False,
-        norm_rel_ebd="layer_norm",
-        share_att_key=True,
-        **SIZES,
-    )
+        vocab_size=len(pieces), max_position_embeddings=64, type_vocab_size=0,
+        relative_attention=True, position_buckets=8, pos_att_type=["p2c", "c2p"],
+        position_biased_input=False, norm_rel_ebd="layer_norm", share_att_key=True, **SIZES,
+    )  # fmt: skip
     return save(DebertaV2Model(config), path)
 
 
@@ -180,13 +151,9 @@ def build_xlnet(path: Path, num_hidden_layers: int = 2) -> str:
     pieces = _unigram_pieces(special)
     XLNetTokenizer(vocab=pieces, unk_id=0).save_pretrained(path)
     config = XLNetConfig(
-        vocab_size=len(pieces),
-        d_model=32,
-        n_layer=num_hidden_layers,
-        n_head=2,
-        d_inner=64,
+        vocab_size=len(pieces), d_model=32, n_layer=num_hidden_layers, n_head=2, d_inner=64,
         pad_token_id=5,
-    )
+    )  # fmt: skip
     return save(XLNetModel(config), path)
 
 
@@ -202,15 +169,10 @@ def change_weights(path: str | Path) -> None:
 
 
 BUILDERS = {
-    "bert": build_bert,
-    "roberta": build_roberta,
-    "distilbert": build_distilbert,
-    "mpnet": build_mpnet,
-    "electra": build_electra,
-    "deberta_v2": build_deberta_v2,
-    "modernbert": build_modernbert,
-    "xlnet": build_xlnet,
-}
+    "bert": build_bert, "roberta": build_roberta, "distilbert": build_distilbert,
+    "mpnet": build_mpnet, "electra": build_electra, "deberta_v2": build_deberta_v2,
+    "modernbert": build_modernbert, "xlnet": build_xlnet,
+}  # fmt: skip
 
 
 def _save_wordpiece(tokenizer_class, path: Path, special) -> int:

@@ -56,16 +56,9 @@ def walks_of_a_tagger(model: str) -> dict[str, Walk]:
     rare = [["John", "lives", "at", "Acme"], *[["The", "city", "was", "old"]] * 5] * 4
     tags_of_rare = [["B-PER", "O", "O", "B-ORG"], *[["O"] * 4] * 5] * 4
     full = skdice.DiceTokenTagger(
-        model,
-        crf=True,
-        word_shapes=True,
-        negative_ratio=1.0,
-        validation_fraction=0.25,
-        background_bias="auto",
-        max_epochs=2,
-        verbose=0,
-        random_state=0,
-    )
+        model, crf=True, word_shapes=True, negative_ratio=1.0, validation_fraction=0.25,
+        background_bias="auto", max_epochs=2, verbose=0, random_state=0,
+    )  # fmt: skip
     return {
         "fit": walk_of(lambda: tagger.fit(sentences, tags)),
         "predict": walk_of(lambda: tagger.predict(sentences)),

@@ -145,10 +145,7 @@ RELATION = {"type": "relation", "from_id": "a", "to_id": "b"}
             "'title': 1 (row 4)",
         ),
         (
-            read_label_studio,
-            [task([region(from_name="a"), region()])],
-            {"from_name": "label"},
-            1,
+            read_label_studio, [task([region(from_name="a"), region()])], {"from_name": "label"}, 1,
             'results of the tag "a": 1 (row 0)',
         ),
         (
@@ -165,7 +162,7 @@ RELATION = {"type": "relation", "from_id": "a", "to_id": "b"}
             "(rows 1, 2); comments: 1 (row 3)",
         ),
     ],
-)
+)  # fmt: skip
 def test_what_is_left_out_is_counted(write, reader, content, parameters, n_rows, expected):
     X, y, left_out = read_warned(reader, write(content), **parameters)
     assert len(X) == len(y) == n_rows

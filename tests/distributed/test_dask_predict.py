@@ -21,13 +21,10 @@ from ..io.conftest import CASES, N_ROWS, fit_once
 WORDS = pa.list_(pa.string())
 # Columns, type of the predictions.
 TABLES = {
-    "tagger": (["words"], WORDS),
-    "queries": (["words"], WORDS),
-    "texts": (["text"], pa.string()),
-    "labels": (["text"], pa.list_(pa.int8())),
-    "pairs": (["one", "two"], pa.int64()),
+    "tagger": (["words"], WORDS), "queries": (["words"], WORDS), "texts": (["text"], pa.string()),
+    "labels": (["text"], pa.list_(pa.int8())), "pairs": (["one", "two"], pa.int64()),
     "questions": (["question", "context"], pa.string()),
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -231,14 +231,10 @@ def test_the_job_that_a_page_starts_trains(tiny_model, tmp_path):
     (tmp_path / "train.py").write_text(code, encoding="utf-8")
     command = re.search(r"^\$ torchrun (.*)$", page.read_text(encoding="utf-8"), re.M)[1]
     job = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", *command.split()],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=300,
-    )
+        [sys.executable, "-m", "torch.distributed.run", *command.split()], cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, timeout=300,
+    )  # fmt: skip
     assert job.returncode == 0, job.stdout
     assert (tmp_path / "trained" / "model.safetensors").exists()
     assert job.stdout.count("epoch 2/2") == 1, "only the first process shows its progress"

@@ -31,12 +31,9 @@ def text(max_size):
 
 def examples(n):
     return settings(
-        max_examples=n,
-        deadline=None,
-        derandomize=True,
-        database=None,
+        max_examples=n, deadline=None, derandomize=True, database=None,
         suppress_health_check=list(HealthCheck),
-    )
+    )  # fmt: skip
 
 
 words = text(12) | st.sampled_from([*ODD_WORDS, "john", "oslo"])

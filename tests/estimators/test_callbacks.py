@@ -78,18 +78,15 @@ def fits(*callbacks):
 
 
 WORKING = {
-    "Checkpoint": check_checkpoint,
-    "EarlyStopping": check_early_stopping,
-    "EpochTimer": fits(skc.EpochTimer()),
-    "Freezer": fits(skc.Freezer("transformer.*embeddings*")),
+    "Checkpoint": check_checkpoint, "EarlyStopping": check_early_stopping,
+    "EpochTimer": fits(skc.EpochTimer()), "Freezer": fits(skc.Freezer("transformer.*embeddings*")),
     "GradientNormClipping": check_clipping,
     "Initializer": fits(skc.Initializer("*classifier*", fn=torch.nn.init.zeros_)),
     "ParamMapper": fits(skc.ParamMapper("*classifier*", fn=torch.nn.init.zeros_)),
-    "PassthroughScoring": check_passthrough,
-    "PrintLog": fits(skc.PrintLog(sink=[].append)),
+    "PassthroughScoring": check_passthrough, "PrintLog": fits(skc.PrintLog(sink=[].append)),
     "ProgressBar": fits(skc.ProgressBar(postfix_keys=["train_loss"])),
     "Unfreezer": fits(skc.Freezer("*embeddings*"), skc.Unfreezer("*embeddings*", at=1)),
-}
+}  # fmt: skip
 
 REFUSED = {
     "BatchScoring": (skc.BatchScoring("accuracy"), r"have BatchScoring: texts are no arrays"),

@@ -153,13 +153,9 @@ def score_tags(estimator, X, y):
 
 
 USES = [
-    *((fit, task) for task in TASKS),
-    (validate, words),
-    (compare_and_decide, words),
-    (compare_and_decide, questions),
-    (search_in_folds, words),
-    (score_tags, words),
-]
+    *((fit, task) for task in TASKS), (validate, words), (compare_and_decide, words),
+    (compare_and_decide, questions), (search_in_folds, words), (score_tags, words),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("use, task", USES)

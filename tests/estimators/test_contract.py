@@ -33,16 +33,10 @@ from ..corpora import easy_texts
 
 # The checks of scikit-learn that pass no data; its others fit on matrices of numbers.
 SKLEARN_CHECKS = [
-    "check_estimator_cloneable",
-    "check_estimator_tags_renamed",
-    "check_valid_tag_types",
-    "check_estimator_repr",
-    "check_no_attributes_set_in_init",
-    "check_mixin_order",
-    "check_parameters_default_constructible",
-    "check_get_params_invariance",
-    "check_set_params",
-]
+    "check_estimator_cloneable", "check_estimator_tags_renamed", "check_valid_tag_types",
+    "check_estimator_repr", "check_no_attributes_set_in_init", "check_mixin_order",
+    "check_parameters_default_constructible", "check_get_params_invariance", "check_set_params",
+]  # fmt: skip
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # Tiny fits find nothing.
 OUTPUTS = ("predict", "predict_proba", "decision_function", "no_answer_score")
 
@@ -70,15 +64,9 @@ class Case:
         self.X, self.y = DATA[cls]
         queries = {"queries": {"PER": "john mary", "LOC": "oslo paris", "ORG": "acme"}}
         self.estimator = cls(
-            model,
-            loss="dice",
-            max_epochs=1,
-            lr=2e-3,
-            precision="fp32",
-            random_state=0,
-            verbose=0,
+            model, loss="dice", max_epochs=1, lr=2e-3, precision="fp32", random_state=0, verbose=0,
             **(queries if cls is DiceQueryTagger else {}),
-        )
+        )  # fmt: skip
         self.fitted = self.fit()
         self.outputs = outputs(self.fitted, self.X)
 

@@ -82,21 +82,16 @@ SHARED = [
     ({"loss": "dsc", "alpha": -1}, ["{cls}", "-1"]),
     ({"beta": "a", "loss": "tversky"}, ["{cls}", "'a'"]),
     ({"ce_weight": 2, "loss": "dice"}, ["{cls}", "[0, 1]", "2"]),
-    ({"class_weight": "x"}, ["'balanced'", "'x'"]),
-    ({"class_weight": {0: -1.0}}, ["-1.0"]),
-    ({"lr": 0, "loss": "focal"}, ["{cls}", "(0, inf)"]),
-    ({"head_lr": -1.0}, ["(0, inf)", "-1.0"]),
-    ({"max_epochs": "fast"}, ["'auto'", "'fast'"]),
-    ({"negative_ratio": 0}, ["(0, inf)", "0"]),
-    ({"batch_size": 1.5}, ["int", "1.5"]),
-    ({"warmup": 1.0}, ["[0, 1)", "1.0"]),
+    ({"class_weight": "x"}, ["'balanced'", "'x'"]), ({"class_weight": {0: -1.0}}, ["-1.0"]),
+    ({"lr": 0, "loss": "focal"}, ["{cls}", "(0, inf)"]), ({"head_lr": -1.0}, ["(0, inf)", "-1.0"]),
+    ({"max_epochs": "fast"}, ["'auto'", "'fast'"]), ({"negative_ratio": 0}, ["(0, inf)", "0"]),
+    ({"batch_size": 1.5}, ["int", "1.5"]), ({"warmup": 1.0}, ["[0, 1)", "1.0"]),
     ({"patience": 2}, ["patience=2 needs rows to validate on"]),
     ({"precision": "fp8"}, ["'bf16'", "'fp8'"]),
     ({"device": "cuda:99"}, ["'device'", "'auto'", "'cpu'", "'cuda:99'"]),
-    ({"random_state": "x"}, ["{cls}", "'x'"]),
-    ({"n_members": 0}, ["[1, inf)", "0"]),
+    ({"random_state": "x"}, ["{cls}", "'x'"]), ({"n_members": 0}, ["[1, inf)", "0"]),
     ({"model": 3}, ["3"]),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("i", range(len(SHARED)), ids=lambda i: str(SHARED[i][0])[:50])

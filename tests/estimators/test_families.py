@@ -29,15 +29,10 @@ from .test_span import easy_questions
 N_PIECES = 300
 N_LAYERS = 2
 SMALL = {
-    "vocab_size": N_PIECES,
-    "hidden_size": 16,
-    "num_hidden_layers": N_LAYERS,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
-    "pad_token_id": 0,
-    "bos_token_id": 2,
+    "vocab_size": N_PIECES, "hidden_size": 16, "num_hidden_layers": N_LAYERS,
+    "num_attention_heads": 2, "intermediate_size": 24, "pad_token_id": 0, "bos_token_id": 2,
     "eos_token_id": 3,
-}
+}  # fmt: skip
 BERT = {**SMALL, "max_position_embeddings": 64}
 # Their positions start after that of the padding.
 ROBERTA = {**SMALL, "max_position_embeddings": 65, "type_vocab_size": 1}

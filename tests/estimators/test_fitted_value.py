@@ -14,13 +14,10 @@ from ..io.conftest import CASES, fit_once, make
 from ..spies import internals
 
 SET = [
-    ("tagger", "threshold_", 0.25),
-    ("tagger", "background_bias_", -1.5),
-    ("queries", "threshold_", 0.25),
-    ("questions", "null_threshold_", 1.5),
-    ("texts", "threshold_", [0.2, 0.3, 0.5]),
-    ("pairs", "threshold_", 0.25),
-]
+    ("tagger", "threshold_", 0.25), ("tagger", "background_bias_", -1.5),
+    ("queries", "threshold_", 0.25), ("questions", "null_threshold_", 1.5),
+    ("texts", "threshold_", [0.2, 0.3, 0.5]), ("pairs", "threshold_", 0.25),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

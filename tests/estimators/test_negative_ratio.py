@@ -138,14 +138,9 @@ class TestCalibration:
     """
 
     PARAMS: ClassVar = {
-        "loss": "ce",
-        "lr": 2e-3,
-        "head_lr": 1e-2,
-        "max_epochs": 16,
-        "batch_size": 16,
-        "random_state": 0,
-        "verbose": 0,
-    }
+        "loss": "ce", "lr": 2e-3, "head_lr": 1e-2, "max_epochs": 16, "batch_size": 16,
+        "random_state": 0, "verbose": 0,
+    }  # fmt: skip
 
     def sentences(self):
         """One sentence in 8 has a sure entity, and one in 10 of each kind an unsure one."""

@@ -20,14 +20,9 @@ from ..quick import quick
 from ..spies import encoded_rows, internals
 
 FAST = {
-    "loss": "dice",
-    "queries": {"PER": "john mary", "LOC": "oslo paris"},
-    "max_epochs": 8,
-    "lr": 5e-3,
-    "batch_size": 8,
-    "random_state": 1,
-    "verbose": 0,
-}
+    "loss": "dice", "queries": {"PER": "john mary", "LOC": "oslo paris"}, "max_epochs": 8,
+    "lr": 5e-3, "batch_size": 8, "random_state": 1, "verbose": 0,
+}  # fmt: skip
 
 
 def make(model, **parameters):
@@ -208,16 +203,10 @@ class TestQueries:
 
 
 WINDOWED = {
-    "loss": "dice",
-    "memory": 0,
-    "negative_ratio": None,
-    "queries": {"PER": "john mary", "LOC": "oslo paris"},
-    "max_epochs": 12,
-    "lr": 7e-3,
-    "batch_size": 8,
-    "random_state": 3,
-    "verbose": 0,
-}
+    "loss": "dice", "memory": 0, "negative_ratio": None,
+    "queries": {"PER": "john mary", "LOC": "oslo paris"}, "max_epochs": 12, "lr": 7e-3,
+    "batch_size": 8, "random_state": 3, "verbose": 0,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -59,17 +59,11 @@ def test_facts(card, tiny_bert):
         "tags": tags,
     }
     assert table(text) == {
-        "Loss": "`DiceLoss(background=2)`",
-        "Precision": "fp32",
-        "Training rows": "14,041",
-        "Epochs": "5, of which the weights of epoch 3 are kept",
-        "Learning rate": "0.005",
-        "Validation score": "F1 0.9124 (epoch 3)",
-        "`scheme_`": "`'IOB2'`",
-        "`threshold_`": "`0.0`",
-        "`background_bias_`": "`-0.5`",
-        "Parameter `lr`": "`0.001`",
-    }
+        "Loss": "`DiceLoss(background=2)`", "Precision": "fp32", "Training rows": "14,041",
+        "Epochs": "5, of which the weights of epoch 3 are kept", "Learning rate": "0.005",
+        "Validation score": "F1 0.9124 (epoch 3)", "`scheme_`": "`'IOB2'`", "`threshold_`": "`0.0`",
+        "`background_bias_`": "`-0.5`", "Parameter `lr`": "`0.001`",
+    }  # fmt: skip
     chosen = "| `lr` | `0.0002` | It is small. |"
     version = f"- skdice {skdice.__version__}"
     for part in ("# my-tagger", "`B-LOC`, `O`", version, "not calibrated", chosen):

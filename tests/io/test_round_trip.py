@@ -115,10 +115,7 @@ OPTIONS = {
     "windows": (
         "tagger",
         {
-            "max_length": 8,
-            "stride": 2,
-            "validation_fraction": 0.25,
-            "patience": 1,
+            "max_length": 8, "stride": 2, "validation_fraction": 0.25, "patience": 1,
             "background_bias": "auto",
         },
     ),
@@ -134,7 +131,7 @@ OPTIONS = {
             "decode": "nested",
         },
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -125,27 +125,14 @@ def _every():
 # All of them are compared with their formulas; what else is promised, of one of each sort.
 EVERY = {case.id: case for case in _every()}
 IDS = [
-    "ce-class_weight-classes",
-    "focal-0.5-classes",
-    "focal-class_weight-classes",
-    "dice-batch-micro-square-plain-classes",
-    "tversky-batch-macro-linear-all-classes",
-    "dsc-batch-sum-square-plain-classes",
-    "dsc-batch-macro-linear-all_ohem-classes",
-    "dice-example-macro-linear-all-classes",
-    "tversky-example-sum-square-plain-classes",
-    "dsc-example-micro-square-all-classes",
-    "dsc-small-alpha-classes",
-    "dsc-no-smoothing-classes",
-    "ce-class_weight-flat",
-    "focal-2.0-flat",
-    "dice-batch-micro-square-all-flat",
-    "tversky-example-micro-square-all-flat",
-    "dsc-batch-micro-linear-plain-flat",
-    "dsc-batch-micro-square-all_ohem-flat",
-    "wce-labels",
-    "dice macro-labels",
-    "dsc example-labels",
+    "ce-class_weight-classes", "focal-0.5-classes", "focal-class_weight-classes",
+    "dice-batch-micro-square-plain-classes", "tversky-batch-macro-linear-all-classes",
+    "dsc-batch-sum-square-plain-classes", "dsc-batch-macro-linear-all_ohem-classes",
+    "dice-example-macro-linear-all-classes", "tversky-example-sum-square-plain-classes",
+    "dsc-example-micro-square-all-classes", "dsc-small-alpha-classes", "dsc-no-smoothing-classes",
+    "ce-class_weight-flat", "focal-2.0-flat", "dice-batch-micro-square-all-flat",
+    "tversky-example-micro-square-all-flat", "dsc-batch-micro-linear-plain-flat",
+    "dsc-batch-micro-square-all_ohem-flat", "wce-labels", "dice macro-labels", "dsc example-labels",
     "dice ohem-labels",
-]
+]  # fmt: skip
 CASES = [EVERY[id_] for id_ in IDS]

@@ -18,15 +18,12 @@ from skdice.losses import (
 N_STEPS = 50
 RARE = 2
 SET_LOSSES = {
-    "dice": DiceLoss(),
-    "dice linear": DiceLoss(square_denominator=False),
-    "dice weights": DiceLoss(class_weight=(0.3, 1.0, 4.0)),
-    "dice macro": DiceLoss(average="macro"),
-    "dice sum": DiceLoss(average="sum"),
-    "dice ce_weight": DiceLoss(ce_weight=0.3),
+    "dice": DiceLoss(), "dice linear": DiceLoss(square_denominator=False),
+    "dice weights": DiceLoss(class_weight=(0.3, 1.0, 4.0)), "dice macro": DiceLoss(average="macro"),
+    "dice sum": DiceLoss(average="sum"), "dice ce_weight": DiceLoss(ce_weight=0.3),
     "tversky": TverskyLoss(alpha=0.3, beta=0.7, average="macro"),
     "dsc": SelfAdjustingDiceLoss(alpha=0.5),
-}
+}  # fmt: skip
 # All losses with classes, and two with the other kinds of logits.
 KINDS = [*((name, "classes") for name in SET_LOSSES), ("dice weights", "column"), ("dsc", "labels")]
 

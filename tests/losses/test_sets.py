@@ -84,11 +84,8 @@ set_losses = st.builds(
     ),
     st.sampled_from(
         [
-            DiceLoss(),
-            TverskyLoss(alpha=0.3, beta=0.7),
-            TverskyLoss(alpha=2.0, beta=0.0),
-            SelfAdjustingDiceLoss(alpha=0.01),
-            SelfAdjustingDiceLoss(alpha=1.0),
+            DiceLoss(), TverskyLoss(alpha=0.3, beta=0.7), TverskyLoss(alpha=2.0, beta=0.0),
+            SelfAdjustingDiceLoss(alpha=0.01), SelfAdjustingDiceLoss(alpha=1.0),
         ]
     ),
     st.sampled_from([0.0, 1e-6, 1.0, 30.0]),
@@ -96,7 +93,7 @@ set_losses = st.builds(
     st.sampled_from(["batch", "example"]),
     st.sampled_from(["micro", "macro"]),
     st.sampled_from([None, 0]),
-)
+)  # fmt: skip
 
 
 @settings(max_examples=150, deadline=None)

@@ -15,14 +15,9 @@ from .catalogue import EVERY, IGNORED
 # Cross-entropy over positions has no class weights, and without smoothing there is no gradient
 # where nothing is positive.
 NAMES = [
-    "ce",
-    "focal-class_weight",
-    "dsc-small-alpha",
-    "dsc-batch-micro-square-all",
-    "dsc-batch-micro-square-ohem",
-    "dsc-batch-micro-linear-plain",
-    "dsc-example-micro-square-all",
-]
+    "ce", "focal-class_weight", "dsc-small-alpha", "dsc-batch-micro-square-all",
+    "dsc-batch-micro-square-ohem", "dsc-batch-micro-linear-plain", "dsc-example-micro-square-all",
+]  # fmt: skip
 LOSSES = {name: EVERY[f"{name}-flat"].loss for name in NAMES}
 SIZE = 3
 LENGTHS = [3, 1, 7, 2, 5]

@@ -62,12 +62,9 @@ def test_labels(classes, has_pos_label, data):
     y_true, y_pred = rng.choice(classes, 15), rng.choice(classes, 15)
     pos_label = classes[0] if has_pos_label else None
     precision, recall, f1, _ = precision_recall_fscore_support(
-        y_true[rows],
-        y_pred[rows],
-        labels=[pos_label] if has_pos_label else None,
-        average="macro",
+        y_true[rows], y_pred[rows], labels=[pos_label] if has_pos_label else None, average="macro",
         zero_division=0.0,
-    )
+    )  # fmt: skip
     pairs = count_rows("pairs", y_true, y_pred, pos_label)
     assert_scores(pairs, rows, {"precision": precision, "recall": recall, "f1": f1})
     texts = count_rows("texts", y_true, y_pred, pos_label)

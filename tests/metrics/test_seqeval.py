@@ -116,14 +116,10 @@ def test_strict_scores(strict_corpora):
                 continue
             for zero_division in (0, 1):
                 expected = v1.precision_recall_fscore_support(
-                    y_true,
-                    y_pred,
-                    average=average,
-                    zero_division=zero_division,
-                    scheme=SEQEVAL_SCHEMES[scheme],
-                    entities_true=entities[0],
+                    y_true, y_pred, average=average, zero_division=zero_division,
+                    scheme=SEQEVAL_SCHEMES[scheme], entities_true=entities[0],
                     entities_pred=entities[1],
-                )
+                )  # fmt: skip
                 got = entity_precision_recall_fscore_support(
                     y_true, y_pred, average=average, zero_division=zero_division, **options
                 )

@@ -12,16 +12,11 @@ from skdice.model_selection import suggest_loss
 
 ALL = {"alpha", "beta", "gamma", "memory", "ce_weight", "K"}
 SEARCHED = {
-    "ce": set(),
-    "wce": {"K"},
-    "focal": {"gamma"},
-    "dice": {"gamma", "memory", "ce_weight"},
+    "ce": set(), "wce": {"K"}, "focal": {"gamma"}, "dice": {"gamma", "memory", "ce_weight"},
     "tversky": {"alpha", "beta", "gamma", "memory", "ce_weight"},
-    "dsc": {"alpha", "gamma", "memory", "ce_weight"},
-    "dsc-paper": set(),
-    "dsc-official": set(),
+    "dsc": {"alpha", "gamma", "memory", "ce_weight"}, "dsc-paper": set(), "dsc-official": set(),
     "auto": set(),
-}
+}  # fmt: skip
 
 
 def draws(n, *arguments, **parameters):

@@ -201,18 +201,14 @@ def _pinned(tensor):
 def gpu():
     """Let torch say inside the block that there is one GPU."""
     of_cuda = {
-        "_lazy_init": lambda: None,
-        "current_device": lambda: 0,
-        "default_generators": (torch.default_generator,),
-        "device_count": lambda: 1,
-        "get_rng_state": lambda device=0: torch.get_rng_state(),
-        "is_available": lambda: True,
+        "_lazy_init": lambda: None, "current_device": lambda: 0,
+        "default_generators": (torch.default_generator,), "device_count": lambda: 1,
+        "get_rng_state": lambda device=0: torch.get_rng_state(), "is_available": lambda: True,
         "is_bf16_supported": lambda including_emulation=True: True,
-        "is_current_stream_capturing": lambda: False,
-        "is_initialized": lambda: True,
+        "is_current_stream_capturing": lambda: False, "is_initialized": lambda: True,
         "set_rng_state": lambda state, device=0: torch.set_rng_state(state),
         "synchronize": lambda device=None: waits.update([f"synchronize at {line_of_skdice()}"]),
-    }
+    }  # fmt: skip
     patches = [
         *(mock.patch.object(torch.cuda, name, value) for name, value in of_cuda.items()),
         mock.patch.object(torch.Tensor, "pin_memory", _pinned),

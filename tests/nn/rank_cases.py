@@ -70,15 +70,12 @@ EXACT = {
     "accumulate ohem": (tagger, {"loss": OHEM, "accumulate": 2, "batch_size": BATCH_SIZE // 2}),
     "windows": (tagger, {"loss": "dsc", "max_length": 6, "stride": 1}),
     "frozen": (tagger, {"loss": "dsc", "n_frozen_layers": 1}),
-    "span ce": (extractor, {"loss": "ce"}),
-    "span ohem": (extractor, {"loss": OHEM}),
-    "query dice": (query_tagger, {"loss": "dice"}),
-    "query ohem": (query_tagger, {"loss": OHEM}),
-    "pairs": (pairs, {"loss": "dsc"}),
-    "sampled": (pairs, {"loss": "dice", "negative_ratio": 1}),
+    "span ce": (extractor, {"loss": "ce"}), "span ohem": (extractor, {"loss": OHEM}),
+    "query dice": (query_tagger, {"loss": "dice"}), "query ohem": (query_tagger, {"loss": OHEM}),
+    "pairs": (pairs, {"loss": "dsc"}), "sampled": (pairs, {"loss": "dice", "negative_ratio": 1}),
     "sampled without weights": (pairs, {"loss": "ce", "negative_ratio": 1}),
     "multi-label": (labels, {"loss": "dice"}),
-}
+}  # fmt: skip
 if importlib.util.find_spec("peft"):
     from peft import LoraConfig
 

@@ -32,14 +32,10 @@ def job(tiny_bert, tmp_path_factory):
     file = tmp_path_factory.mktemp("waits") / "waits.json"
     args = ["real" if is_real else "pretended", tiny_bert, str(file)]
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.nn.wait_job", *args],
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=600,
-    )
+        [sys.executable, "-m", "tests.nn.wait_job", *args], cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, timeout=600,
+    )  # fmt: skip
     assert ended.returncode == 0, ended.stdout
     return json.loads(file.read_text(encoding="utf-8"))
 

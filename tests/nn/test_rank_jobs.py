@@ -52,14 +52,10 @@ def ranks(directory):
         launcher = ["accelerate.commands.launch", "--multi_gpu", "--num_processes=2"]
         launcher += ["--main_process_port", free_port()]
     job = subprocess.run(
-        [sys.executable, "-m", *launcher, "--module", JOB, str(directory), free_port()],
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+        [sys.executable, "-m", *launcher, "--module", JOB, str(directory), free_port()], cwd=ROOT,
+        env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         timeout=SECONDS,
-    )
+    )  # fmt: skip
     assert job.returncode == 0, job.stdout
     return [pickle.loads((directory / f"{rank}.pickle").read_bytes()) for rank in (0, 1)]
 

@@ -115,15 +115,12 @@ def test_cut_rows(bert):
 
 
 EXAMPLES = {
-    "digits": ["7", "2024", "٣"],
-    "digits and others": ["B2B", "1990s", "3.5", "p53"],
+    "digits": ["7", "2024", "٣"], "digits and others": ["B2B", "1990s", "3.5", "p53"],
     "neither letters nor digits": [".", "--", "", "\u200b", "€"],
-    "lower case": ["the", "être", "well-known"],
-    "upper case": ["NATO", "U.N.", "ÖBB"],
-    "one upper-case letter": ["A", "É"],
-    "capitalised": ["Oslo", "Émile", "Anglo-american"],
+    "lower case": ["the", "être", "well-known"], "upper case": ["NATO", "U.N.", "ÖBB"],
+    "one upper-case letter": ["A", "É"], "capitalised": ["Oslo", "Émile", "Anglo-american"],
     "other letters": ["iPhone", "McDonald", "Anglo-American", "東京"],
-}
+}  # fmt: skip
 
 
 def test_shapes():

@@ -25,26 +25,14 @@ from .conftest import FAMILIES
 IGNORED = -100
 QUESTIONS = ["where lives john", "Who visited the old market, near paris?", "a"]
 CONTEXTS = [
-    "john lives in oslo",
-    "The old market, near paris.",
-    "",
-    "mary-anna said: 'went'!  was \t\n at work ",
-    " a\u00a0b ",
-]
+    "john lives in oslo", "The old market, near paris.", "",
+    "mary-anna said: 'went'!  was \t\n at work ", " a\u00a0b ",
+]  # fmt: skip
 STRANGE = [
-    "\u200b",
-    "  ",
-    "😀",
-    "👩‍👩‍👧 at 😀😀",
-    "cafe\u0301 e\u0301e\u0323\u0301",
-    "日本の都市 東京",
-    "a\ud800b \udfff",
-    "½ ﬁ ① ㎏",
-    "\u3000oslo\u2028paris\x00",
-    "x" * 300,
-    "İstanbul ẞ ŉ",
+    "\u200b", "  ", "😀", "👩‍👩‍👧 at 😀😀", "cafe\u0301 e\u0301e\u0323\u0301", "日本の都市 東京",
+    "a\ud800b \udfff", "½ ﬁ ① ㎏", "\u3000oslo\u2028paris\x00", "x" * 300, "İstanbul ẞ ŉ",
     "[SEP] <s> [CLS]",
-]
+]  # fmt: skip
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=12)
 strange_text = st.lists(st.sampled_from(STRANGE + WORDS[:5]) | any_text, max_size=6).map("".join)
@@ -349,15 +337,10 @@ def assert_best(found, every, n_best):
 
 
 @given(
-    rows_of_contexts,
-    st.sampled_from(FAMILIES),
-    st.integers(9, 30),
-    st.none() | st.integers(0, 2),
-    st.integers(1, 9),
-    st.sampled_from([1, 2, 5, 1000]),
-    st.sampled_from(["float", "ties"]),
+    rows_of_contexts, st.sampled_from(FAMILIES), st.integers(9, 30), st.none() | st.integers(0, 2),
+    st.integers(1, 9), st.sampled_from([1, 2, 5, 1000]), st.sampled_from(["float", "ties"]),
     st.integers(0, 99),
-)
+)  # fmt: skip
 @example([" ".join(WORDS[:20])], "bert", 9, 3, 4, 1000, "float", 0)
 @example([" ".join(WORDS[:20])], "bert", 9, 3, 1, 3, "ties", 0)
 @settings(deadline=None, max_examples=150)

@@ -6,14 +6,11 @@ import pytest
 from skdice.text import SPLITTERS, Similarities, are_characters, check_spaced
 
 PAIRS = [
-    ("canon powershot sd 1100", "canon powershot sd1100 is"),
-    ("the cat sat", "a dog barked"),
-    ("", ""),
-    ("", "text"),
-    ("东京是日本的首都", "日本的首都是东京"),
+    ("canon powershot sd 1100", "canon powershot sd1100 is"), ("the cat sat", "a dog barked"),
+    ("", ""), ("", "text"), ("东京是日本的首都", "日本的首都是东京"),
     ("same text 12", "same text 12"),
     ("\ud800", "a lone surrogate"),
-]
+]  # fmt: skip
 
 
 def features(pairs):
