@@ -10,11 +10,7 @@ from scipy.special import log_softmax
 from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import (
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    cross_val_predict,
-)
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -34,13 +30,7 @@ from ..tasks import Classifying, Rows, Task, TaskName
 from ..text import Similarities, TextReader
 from ._network import make_batcher, module_of
 from ._settings import Settings
-from .auto import (
-    Choice,
-    PairFacts,
-    choose_head,
-    choose_similarities,
-    is_informed,
-)
+from .auto import Choice, PairFacts, choose_head, choose_similarities, is_informed
 
 # Evidence for all of these is in benchmarks/RESULTS.md. The C of the regression on states, the
 # largest number of rows of each class that it sees, and the C of that on similarities.
@@ -107,12 +97,7 @@ class Beginning(NamedTuple):
 
 
 def _begin_texts(
-    task: Any,
-    settings: Settings,
-    reader: TextReader,
-    rows: Rows,
-    encoder: Encoder,
-    seed: int,
+    task: Any, settings: Settings, reader: TextReader, rows: Rows, encoder: Encoder, seed: int
 ) -> Beginning:
     """Begin with a regression on the mean states of the texts, if these say something."""
     # A task that has learned already, as those of folds, may have another head.
@@ -132,12 +117,7 @@ def _begin_texts(
 
 
 def _begin_pairs(
-    task: Any,
-    settings: Settings,
-    reader: TextReader,
-    rows: Rows,
-    encoder: Encoder,
-    seed: int,
+    task: Any, settings: Settings, reader: TextReader, rows: Rows, encoder: Encoder, seed: int
 ) -> Beginning:
     """Begin with a regression on the states of the texts, and one on their similarities.
 

@@ -12,12 +12,7 @@ from sklearn.metrics import make_scorer
 from .._inputs import check_rows
 from .._parameters import check_number, check_option
 from .._typing import TagSequences
-from ._entities import (
-    check_same_number,
-    check_scheme,
-    check_tag_sequences,
-    find_entities,
-)
+from ._entities import check_same_number, check_scheme, check_tag_sequences, find_entities
 from ._row_counts import count_by_label, count_rows, precision_recall_f1
 
 Score = float | NDArray[np.float64]

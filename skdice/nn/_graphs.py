@@ -74,7 +74,7 @@ class StepGraphs:
             self.failure = str(error).partition("\n")[0]
             warn(
                 f"The steps of this fit cannot be CUDA graphs, so they take more time: "
-                f"{self.failure}",
+                f"{self.failure}"
             )
 
 

@@ -114,8 +114,6 @@ class Answering(Task):
         gold = align_answers(y, contexts_of(rows), self.on_misaligned)
         return rows, gold, gold.kept
 
-    # -- learning ---------------------------------------------------------------------------------
-
     def check_learnable(self, rows: Rows, facts: LabelFacts, loss: Any) -> None:
         check_loss_classes(loss, 1)
 
@@ -144,7 +142,7 @@ class Answering(Task):
             warn(
                 f"The answers of {count_of(len(encoded.uncovered), 'question')} are longer than "
                 f"what neighbouring windows share and lie in no window as a whole, so they are not "
-                f"learned; a larger stride or max_length helps: {uncovered}.",
+                f"learned; a larger stride or max_length helps: {uncovered}."
             )
         group = np.array([int(span is None) for span in rows.y.spans], dtype=np.int64)
         counts = encoded.count_starts()
@@ -175,8 +173,6 @@ class Answering(Task):
             of_items = correct_draw(target[items], 2, weight[items], share[items])
             shift[items], each[items] = of_items
         return Correction(shift, each)
-
-    # -- deciding ---------------------------------------------------------------------------------
 
     @property
     def is_tuned(self) -> bool:
@@ -327,7 +323,7 @@ def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswer
             f"{len(misaligned) - n_left_out} moved to the nearest place that has their text, "
             f"{n_left_out} left out, {count_of(len(rows) - len(kept), 'question')} without "
             f"another answer with them (on_misaligned={on_misaligned!r}). They are in "
-            f"{list_rows(list(dict.fromkeys(misaligned)))}.",
+            f"{list_rows(list(dict.fromkeys(misaligned)))}."
         )
     n_places = sum(repeated.values())
     several = f"several places ({n_places} in all) in the context, the first is learned"
@@ -336,7 +332,7 @@ def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswer
         if answered:
             warn(
                 f"{count_of(len(answered), 'answer')} without an answer_start: {what}. An "
-                f"answer_start says which place is meant ({list_rows(answered)}).",
+                f"answer_start says which place is meant ({list_rows(answered)})."
             )
     n_misaligned = len(misaligned) + len(inside_words)
     return GoldAnswers(rows, first, np.array(kept, dtype=np.int64), n_misaligned)

@@ -51,8 +51,6 @@ class Classifying(TeachableTask):
     def read_y(self, y: Any, rows: Sequence[Any]) -> ClassLabels:
         return ClassLabels(check_labels(y, len(rows)), None)
 
-    # -- learning ---------------------------------------------------------------------------------
-
     def facts(self, rows: Rows) -> LabelFacts:
         if rows.y.names is not None:
             return LabelFacts(classes=rows.y.names)
@@ -177,8 +175,6 @@ class Classifying(TeachableTask):
             classes=self.class_names,
             problem_type=f"{kind}_label_classification",
         )
-
-    # -- deciding ---------------------------------------------------------------------------------
 
     def metric(
         self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None

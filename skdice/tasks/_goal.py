@@ -89,7 +89,7 @@ class Goal:
             name = "min_precision" if self.min_precision is not None else "min_recall"
             warn(
                 f"{name}={getattr(self, name)} is not reached on these rows; the decision "
-                f"taken reaches {value:.3f}.",
+                f"taken reaches {value:.3f}."
             )
 
 

@@ -122,8 +122,6 @@ class Querying(WordTask):
     def read_y(self, y: Any, rows: Sequence[Any]) -> GoldEntities:
         return check_entities(y, rows)
 
-    # -- learning ---------------------------------------------------------------------------------
-
     def measure(self, y: Any) -> str:
         return "entities"
 
@@ -179,7 +177,7 @@ class Querying(WordTask):
             warn(
                 f"{encoded.n_uncovered} entities are longer than what neighbouring windows share "
                 f"and lie in no window as a whole, so their start and end are learned, but not "
-                f"that they belong together. A larger stride or max_length helps.",
+                f"that they belong together. A larger stride or max_length helps."
             )
         counts = _count(encoded, spans)
         if not sampled:
@@ -217,8 +215,6 @@ class Querying(WordTask):
         shift = np.append(borders.shift, np.zeros(2 * _MATCH_SIZE, dtype=np.float32))
         each = np.column_stack([borders.weight, 1 / share]).astype(np.float32)
         return Correction(shift, each)
-
-    # -- deciding ---------------------------------------------------------------------------------
 
     @property
     def entity_labels(self) -> list[str]:
@@ -341,7 +337,7 @@ def choose_queries(labels: list[str], given: dict[str, str] | None) -> dict[str,
     if given and missing:
         warn(
             f"queries has no query for {', '.join(map(repr, missing))}; asked is "
-            f"{', '.join(repr(queries[label]) for label in missing)}.",
+            f"{', '.join(repr(queries[label]) for label in missing)}."
         )
     return queries
 

@@ -130,8 +130,6 @@ class Tagging(WordTask, TeachableTask):
         are_entities = are_chunk_tags(list({tag for row in y for tag in row}))
         return "entities" if are_entities else self.info.name
 
-    # -- learning ---------------------------------------------------------------------------------
-
     def check_learnable(self, rows: Rows, facts: LabelFacts, loss: Any) -> None:
         classes = list(facts.classes)
         if not classes:
@@ -232,8 +230,6 @@ class Tagging(WordTask, TeachableTask):
             transitions=transitions,
             module={"n_token_types": 1 + len(SHAPES)} if self.word_shapes else {},
         )
-
-    # -- deciding ---------------------------------------------------------------------------------
 
     @property
     def decoder(self) -> TagDecoder:

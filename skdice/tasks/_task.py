@@ -266,8 +266,6 @@ class Task(ABC):
     # The rows that the decision is tuned on: those held out, or the training rows, out of fold.
     tuning: Tuning = None
 
-    # -- reading ----------------------------------------------------------------------------------
-
     @abstractmethod
     def read_X(self, X: Any) -> list[Any]:
         """Return checked rows."""
@@ -291,8 +289,6 @@ class Task(ABC):
         """Return the group of each row; rows of one group are in the same part of a split."""
         column = self.info.group_column
         return None if column is None else [row[column] for row in rows]
-
-    # -- learning ---------------------------------------------------------------------------------
 
     @abstractmethod
     def facts(self, rows: Rows) -> LabelFacts:
@@ -355,8 +351,6 @@ class Task(ABC):
             return replace(training_set, shift=shift, weight=None if (each == 1).all() else each)
         weight = (dataset.text_weight / draw.share).astype(np.float32)
         return replace(training_set, dataset=replace(dataset, weight=weight))
-
-    # -- deciding ---------------------------------------------------------------------------------
 
     @abstractmethod
     def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:

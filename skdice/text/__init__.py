@@ -26,11 +26,4 @@ from ._questions import EncodedQuestions, Span, encode_questions
 from ._similarity import Similarities
 from ._splitting import SPLITTERS, Splitter, check_spaced, checked_split, find_splitter, find_word
 from ._tags import allowed_transitions, spelled_roles, write_tags
-from ._tokenizer import (
-    Frame,
-    Ragged,
-    TextReader,
-    WordTokenizer,
-    offsets_from_lengths,
-    ranges,
-)
+from ._tokenizer import Frame, Ragged, TextReader, WordTokenizer, offsets_from_lengths, ranges
