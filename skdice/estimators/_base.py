@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from .._inputs import check_rows, check_sample_weight
 from .._parameters import check_parameters
 from ..exceptions import warn
-from ..fitting import Fitted, fit, logits_of, out_of_fold_scores, settings_of
+from ..fitting import Fitted, Folds, fit, logits_of, settings_of
 from ..losses import Loss
 from ..nn import TextNet, check_callbacks, shared_seed
 from ..tasks import Logits, Rows, Task, TeachableTask, read_fit_rows
@@ -319,7 +319,7 @@ class Internals(Generic[T]):
         rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read)))
         settings = settings_of(estimator)
         seed = shared_seed(settings.random_state, settings.device)
-        return out_of_fold_scores(fit, task, settings, rows, seed=seed, **how)
+        return Folds(fit=fit, settings=settings, seed=seed).scores(task, rows, **how)
 
     def with_task(self, task: T) -> TextEstimator[T]:
         """Return a copy of the estimator, which shares the network, with another decision."""

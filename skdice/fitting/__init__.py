@@ -2,7 +2,7 @@
 
 from ._fit import fit
 from ._fitted import Fitted
-from ._folds import out_of_fold_scores
+from ._folds import Folds
 from ._network import logits_of, make_net
 from ._plan import open_rates
 from ._settings import Settings, settings_of

@@ -33,7 +33,7 @@ from ..nn import (
 )
 from ..tasks import Rows, Task
 from ._fitted import FitResult, Fitted
-from ._folds import compare_losses, out_of_fold_scores, teach
+from ._folds import Folds
 from ._network import logits_of, make_batcher, make_net
 from ._plan import Plan, choose, choose_again
 from ._settings import Settings
@@ -62,21 +62,11 @@ def fit(
     labels, choices = task.facts(rows), dict[str, Choice]()
     task.check_learnable(rows, labels, settings.loss)
     seed = shared_seed(settings.random_state, settings.device)
+    folds = Folds(fit=fit, settings=settings, seed=seed, valid=valid, unlabeled=unlabeled)
     if settings.loss == "cv":
-        choices["loss"] = compare_losses(fit, task, settings, rows, valid, unlabeled, seed)
-        settings = replace(settings, loss=choices["loss"].value)
-    plan = choose(
-        task,
-        settings,
-        rows,
-        labels,
-        valid,
-        n_unlabeled=0 if unlabeled is None else len(unlabeled),
-        teach=None if unlabeled is None else partial(teach, fit, settings, unlabeled, seed),
-        seed=seed,
-        choices=choices,
-    )
-    plan, nets, error = train(plan, kind)
+        choices["loss"] = folds.compare_losses(task, rows)
+        folds = replace(folds, settings=replace(settings, loss=choices["loss"].value))
+    plan, nets, error = train(choose(task, rows, labels, folds, choices), kind)
     nets[0].module_.members.extend([net.module_ for net in nets[1:]])
     fitted = Fitted(
         task=plan.task,
@@ -92,48 +82,32 @@ def fit(
         feature_names=feature_names,
         interrupted=error is not None,
     )
-    if error is not None or not plan.task.is_tuned:
+    if error is not None or plan.task.tuning is None:
         return FitResult(fitted=fitted, error=error)
-    return decide(fitted, plan, settings, rows, given=valid, unlabeled=unlabeled)
+    return decide(fitted, plan, rows, folds)
 
 
-def decide(
-    fitted: Fitted,
-    plan: Plan,
-    settings: Settings,
-    rows: Rows,
-    *,
-    given: Rows | None,
-    unlabeled: Rows | None,
-) -> FitResult:
-    """Tune the decision.
-
-    ``settings`` are those that were asked for, ``rows`` all rows with labels, and ``given`` those
-    that were given to validate on.
-    """
+def decide(fitted: Fitted, plan: Plan, rows: Rows, folds: Folds) -> FitResult:
+    """Tune the decision on the rows with labels, out of fold, or on those to validate on."""
+    task, reader, valid = fitted.task, fitted.reader, plan.valid
     try:
-        tuned, where = fitted.task, ""
-        if tuned.tuning == "cv":
-            more: dict[str, Any] = {"valid": given, "unlabeled": unlabeled}
-            seed = plan.settings.random_state
-            scores = out_of_fold_scores(fit, tuned, settings, rows, seed=seed, **more)
-            tuned = tuned.tune(rows, scores)
+        if task.tuning == "cv":
+            tuned = task.tune(rows, folds.scores(task, rows))
             where = "the training rows, as fits without them predict them"
-        elif plan.valid is not None:
-            valid, reader = plan.valid, fitted.reader
-            logits = logits_of(fitted.task, fitted.net, reader, settings)
-            tuned = tuned.tune(valid, tuned.scores(valid.X, reader, logits))
+        elif valid is None:
+            return FitResult(fitted=fitted)
+        else:
+            logits = logits_of(task, fitted.net, reader, plan.settings)
+            tuned = task.tune(valid, task.scores(valid.X, reader, logits))
             where = f"the {len(valid):,} rows that are held out"
-        if where:
-            found = {
-                name.removesuffix("_"): Choice(value, f"It was tuned on {where}.")
-                for name, value in tuned.decision.items()
-            }
-            choices = table_of({**plan.choices, **found})
-            fitted = replace(fitted, task=tuned, choices=choices)
+        found = {
+            name.removesuffix("_"): Choice(value, f"It was tuned on {where}.")
+            for name, value in tuned.decision.items()
+        }
+        choices = table_of({**plan.choices, **found})
+        return FitResult(fitted=replace(fitted, task=tuned, choices=choices))
     except BaseException as error:
         return FitResult(fitted=replace(fitted, interrupted=True), error=error)
-    return FitResult(fitted=fitted)
 
 
 def train(plan: Plan, kind: str) -> tuple[Plan, list[TextNet], BaseException | None]:
@@ -145,19 +119,23 @@ def train(plan: Plan, kind: str) -> tuple[Plan, list[TextNet], BaseException | N
     """
     seed, n_members = plan.settings.random_state, plan.settings.n_members
     others = np.random.SeedSequence(seed).generate_state(n_members - 1).tolist()
+    may_start_again = "lr" in plan.choices and not plan.is_second
     nets: list[TextNet] = []
     for number, own in enumerate([seed, *others]):
         rng = np.random.default_rng(own) if number else copy.deepcopy(plan.rng)
         shown = f"{plan.description}, {kind} {number + 1} of {n_members}"
         shown = shown if n_members > 1 else plan.description
         net, error = train_network(plan, own, rng, shown, is_first=not number)
-        if error is None:
-            nets.append(net)
-            continue
-        has_learned_nothing = isinstance(error, NotLearningError | NotFiniteError)
-        if has_learned_nothing and "lr" in plan.choices and not plan.is_second:
+        if may_start_again and isinstance(error, NotLearningError | NotFiniteError):
             return train(choose_again(plan, error), kind)
-        return plan, nets or [net], error
+        if plan.is_second and isinstance(error, NotLearningError):
+            warn(
+                f"The second try, with the learning rate {plan.settings.lr:.2g}, learned nothing "
+                f"either. {error} Another lr or loss, or more epochs may help."
+            )
+        elif error is not None:
+            return plan, nets or [net], error
+        nets.append(net)
     return plan, nets, None
 
 
@@ -190,7 +168,6 @@ def train_network(
     with seeded(seed, net.device), denormals_flushed():
         checkpoint, state = _initialize(plan, net, seed, rng, ranks)
         dataset, transitions = data.dataset, task.head.transitions
-        shifts = [shift for shift in (dataset.offset, data.shift) if shift is not None]
         sampler = StepSampler(
             make_batcher(dataset, reader, settings.batch_size * data.windows_per_text, net.module_),
             settings.batch_size * settings.accumulate,
@@ -200,27 +177,18 @@ def train_network(
             draw=data.draw,
             weight=data.weight,
             chain=None if transitions is None else TagChain(transitions, dataset.item_offsets),
-            shift=sum(shifts[1:], shifts[0]) if shifts else None,
+            shift=data.shift,
             has_few_shapes=plan.cuda_graphs,
         )
-        validate = None
+        validate = limit = None
         if plan.valid is not None:
             score = task.validator(plan.valid, reader)
             validate = partial(score, logits_of(task, net, reader, settings))
-        limit = None
         if plan.must_learn:
             limit = data.loss_of_constant(criterion, task.head.n_outputs)
         try:
             with Run(validate, settings.patience, checkpoint, state).watching(net, limit):
                 net.partial_fit(sampler)
-        except NotLearningError as caught:
-            error = caught
-            if plan.is_second:
-                error = None
-                warn(
-                    f"The second try, with the learning rate {settings.lr:.2g}, learned nothing "
-                    f"either. {caught} Another lr or loss, or more epochs may help."
-                )
         except BaseException as caught:
             error = caught
         finally:

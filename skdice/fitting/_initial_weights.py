@@ -16,7 +16,6 @@ from sklearn.preprocessing import StandardScaler
 
 from .._pretrained import quiet_transformers
 from ..nn import (
-    Batcher,
     Begun,
     Encoder,
     PairModule,
@@ -169,28 +168,14 @@ BEGINNINGS: dict[TaskName, Callable[..., Beginning]] = {
 def _regress(
     task: Classifying, settings: Settings, reader: TextReader, rows: Rows, seed: int
 ) -> _Regression | None:
-    """Regress the labels on the states of the network of a task, before training.
-
-    It is None where :func:`_on_encoder` is.
-    """
-    device, kind, rows = settings.device, module_of(task, settings, reader), rows.distinct()
-    with seeded(seed, device), denormals_flushed(), quiet_transformers():
-        module = kind[0](**kind[1]).to(device)
-        begun = Begun(module, generator_states(device))
-        windows, _ = task.windows(rows.X, reader)
-        batcher = make_batcher(windows, reader, settings.batch_size, module)
-        return _on_encoder(begun, batcher, task, rows, settings)
-
-
-def _on_encoder(
-    begun: Begun, batcher: Batcher, task: Classifying, rows: Rows, settings: Settings
-) -> _Regression | None:
-    """Regress the labels on the states of the encoder, and predict those of held-out folds.
+    """Regress the labels on the states of the network of a task, and predict held-out folds.
 
     The rows of a group are in one fold. Rows with weight 0 count for nothing. Weights whose mean
     is less than 1 are scaled: else all rows together would say less than a few do. If a class is
     missing or the states are not finite, it is None: training says so.
     """
+    device, (kind, arguments) = settings.device, module_of(task, settings, reader)
+    rows = rows.distinct()
     target, groups, n_classes = task.targets(rows), rows.group_numbers, len(task.classes)
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
     weight = weight / min(1.0, weight[weight > 0].mean())
@@ -199,32 +184,36 @@ def _on_encoder(
     used = np.sort(np.concatenate(by_class))
     if not min(map(len, by_class)):
         return None
-    states = features_of(begun.module, batcher, used, settings.precision, settings.device)
-    if not np.isfinite(states).all():
-        return None
-    known, weights = target[used], weight[used]
-    share = np.bincount(known, weights, n_classes) / weights.sum()
-    balanced = weights / share[known] / n_classes
-    slope, bias = _fit(_on_states(), states, known, balanced)
-    folds = _folds(known, n_classes, None if groups is None else groups[used])
-    log_p = np.log(np.broadcast_to(share, (len(used), n_classes)))
-    if folds:
-        logits = _out_of_fold(_on_states(), states, known, balanced, folds)
-        scale = LogisticRegression(C=1e3, max_iter=1000).fit(logits, known, weights)
-        log_p = scale.predict_log_proba(logits)
-    return _Regression(
-        begun=begun,
-        rows=rows,
-        target=target,
-        weight=weight,
-        order=order,
-        used=used,
-        slope=slope,
-        bias=bias + np.log(share),
-        folds=folds,
-        log_p=log_p,
-        gain=_likelihood(log_p, known, weights) - float(weights @ np.log(share[known])),
-    )
+    with seeded(seed, device), denormals_flushed(), quiet_transformers():
+        module = kind(**arguments).to(device)
+        begun = Begun(module, generator_states(device))
+        batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, module)
+        states = features_of(module, batcher, used, settings.precision, device)
+        if not np.isfinite(states).all():
+            return None
+        known, weights = target[used], weight[used]
+        share = np.bincount(known, weights, n_classes) / weights.sum()
+        balanced = weights / share[known] / n_classes
+        slope, bias = _fit(_on_states(), states, known, balanced)
+        folds = _folds(known, n_classes, None if groups is None else groups[used])
+        log_p = np.log(np.broadcast_to(share, (len(used), n_classes)))
+        if folds:
+            logits = _out_of_fold(_on_states(), states, known, balanced, folds)
+            scale = LogisticRegression(C=1e3, max_iter=1000).fit(logits, known, weights)
+            log_p = scale.predict_log_proba(logits)
+        return _Regression(
+            begun=begun,
+            rows=rows,
+            target=target,
+            weight=weight,
+            order=order,
+            used=used,
+            slope=slope,
+            bias=bias + np.log(share),
+            folds=folds,
+            log_p=log_p,
+            gain=_likelihood(log_p, known, weights) - float(weights @ np.log(share[known])),
+        )
 
 
 def _folds(target: np.ndarray, n_classes: int, groups: np.ndarray | None) -> _Splits:

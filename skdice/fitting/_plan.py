@@ -1,7 +1,7 @@
 """What a fit is planned from its rows: a plan, in which no parameter is open any more."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +22,8 @@ from ..nn import (
 from ..tasks import LabelFacts, Rows, Task, TrainingSet
 from ..text import TextReader
 from . import auto
-from ._initial_weights import BEGINNINGS, InitialWeights
+from ._folds import Folds
+from ._initial_weights import BEGINNINGS, Beginning, InitialWeights
 from ._settings import ClosedSettings, Settings, loss_values
 from .auto import TASK_RULES, Choice, EpochFacts, RowFacts
 
@@ -49,60 +50,44 @@ class Plan:
 
 
 def choose(
-    task: Task,
-    settings: Settings,
-    rows: Rows,
-    labels: LabelFacts,
-    valid: Rows | None,
-    *,
-    n_unlabeled: int,
-    teach: Callable[[Task, Rows, Rows | None], Rows] | None,
-    seed: int,
-    choices: Mapping[str, Choice],
+    task: Task, rows: Rows, labels: LabelFacts, folds: Folds, choices: Mapping[str, Choice]
 ) -> Plan:
     """Read the model, split the rows, and return a plan with a choice for all that is open.
 
-    ``labels`` are the facts of the rows. ``teach`` takes the task with its classes, the rows to
-    train on and those to validate on, and returns the former with rows that had no labels.
+    ``labels`` are the facts of the rows, ``folds`` have all else that the fit was given, and
+    ``choices`` are those that were made already.
     """
-    rng, made = np.random.default_rng(seed), dict(choices)
-    device = resolve_device(settings.device)
-    precision = resolve_precision(settings.precision, device)
-    on_device = replace(settings, device=device, precision=precision)
-    model = os.fspath(settings.model)
+    settings, of_machine = _choose_machine(folds.settings)
+    rng, model = np.random.default_rng(folds.seed), os.fspath(settings.model)
     reader, encoder = read_model(model, settings.max_length, task.info.n_texts, task.owner)
-    task, facts, chosen = _choose_task(task, settings, rows, labels, encoder, n_unlabeled)
-    made |= chosen
+    n_unlabeled = 0 if folds.unlabeled is None else len(folds.unlabeled)
+    task, facts, of_task = _choose_task(task, settings, rows, labels, encoder, n_unlabeled)
     task = task.learn(rows, labels, reader)
     training, held_out = rows.split(settings.validation_fraction, rng)
-    valid, initial = held_out if valid is None else valid, None
-    if task.info.name in BEGINNINGS:
-        how = BEGINNINGS[task.info.name]
-        task, initial, of_head = how(task, on_device, reader, training, encoder, seed)
-        made |= of_head
-    learned = training if teach is None else teach(task, training, valid)
+    valid = held_out if folds.valid is None else folds.valid
+    beginning = Beginning(task, None, {})
+    if begin := BEGINNINGS.get(task.info.name):
+        beginning = begin(task, settings, reader, training, encoder, folds.seed)
+    task, initial, of_head = beginning
+    learned = training if folds.unlabeled is None else folds.teach(task, training, valid)
     data = task.training_set(learned, reader, settings.negative_ratio is not None)
     if not data.dataset.item_offsets[-1]:
         raise ValueError("Found no word to train on: the training sentences have no words.")
     # Of what is left open the rows with labels decide, whatever else is learned from.
     labels = labels if training is rows else task.facts(training)
     facts = replace(facts, n_rows=len(training), labels=labels)
-    data, epoch, of_ratio = _choose_epoch(on_device, facts, data, task, initial)
+    data, epoch, of_ratio = _choose_epoch(settings, facts, data, task, initial)
     loss, of_loss = _choose_loss(settings, epoch, data)
     schedule = _choose_schedule(settings, epoch, loss)
-    made |= of_ratio | of_loss | schedule
-    if settings.device == "auto":
-        made["device"] = auto.choose_device(device)
-    if settings.precision == "auto":
-        made["precision"] = auto.choose_precision(torch.device(device).type, precision)
-    if works_on(device):
-        made["cuda_graphs"] = _choose_cuda_graphs(on_device, task, reader, loss)
+    made = {**choices, **of_task, **of_head, **of_ratio, **of_loss, **schedule, **of_machine}
+    if works_on(settings.device):
+        made["cuda_graphs"] = _choose_cuda_graphs(settings, task, reader, loss)
     closed = ClosedSettings(
-        **vars(on_device)
+        **vars(settings)
         # A loss object has the parameters that a loss by name is given beside it.
         | dict.fromkeys((*LOSS_PARAMETERS, "K", "class_weight"))
         | {name: choice.value for name, choice in schedule.items()}
-        | {"loss": loss, "negative_ratio": epoch.ratio, "random_state": seed}
+        | {"loss": loss, "negative_ratio": epoch.ratio, "random_state": folds.seed}
     )
     return Plan(
         task=task,
@@ -118,6 +103,18 @@ def choose(
         cuda_graphs="cuda_graphs" in made and made["cuda_graphs"].value,
         description=_describe(settings, made, data),
     )
+
+
+def _choose_machine(settings: Settings) -> tuple[Settings, dict[str, Choice]]:
+    """Return the settings with a device and a precision, and the choice of what was open."""
+    choices: dict[str, Choice] = {}
+    device = resolve_device(settings.device)
+    precision = resolve_precision(settings.precision, device)
+    if settings.device == "auto":
+        choices["device"] = auto.choose_device(device)
+    if settings.precision == "auto":
+        choices["precision"] = auto.choose_precision(torch.device(device).type, precision)
+    return replace(settings, device=device, precision=precision), choices
 
 
 def _choose_task(

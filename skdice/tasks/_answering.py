@@ -121,7 +121,8 @@ class Answering(Task):
         return LabelFacts(n_unanswered=sum(span is None for span in rows.y.spans))
 
     def learn(self, rows: Rows, facts: LabelFacts, reader: TextReader) -> Self:
-        return replace(self, n_misaligned=rows.y.n_misaligned)
+        tuning = None if self.null_threshold == math.inf else self.tuning
+        return replace(self, tuning=tuning, n_misaligned=rows.y.n_misaligned)
 
     def encode(
         self,
@@ -174,10 +175,6 @@ class Answering(Task):
             shift[items], each[items] = of_items
         return Correction(shift, each)
 
-    @property
-    def is_tuned(self) -> bool:
-        return self.tuning is not None and self.null_threshold != math.inf
-
     def find(self, encoded: EncodedQuestions, logits: Logits, n_best: int) -> list[Candidates]:
         """Return the best spans of each question."""
         decoder = SpanDecoder(self.max_answer_length, n_best)
@@ -193,7 +190,7 @@ class Answering(Task):
 
         def validate(logits: Logits) -> float:
             found = self.find(encoded, logits, n_best=1)
-            task = self.tune(rows, found) if self.is_tuned else self
+            task = self if self.tuning is None else self.tune(rows, found)
             f1 = score_rows(rows.y.answers, task.answers(found, rows.X), "2.0").f1
             return float(np.average(f1, weights=rows.weight))
 

@@ -138,7 +138,7 @@ class Classifying(TeachableTask):
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
         target = self.targets(rows)
         dataset = self.encode(rows.X, reader, target, rows.weight, rows.number)
-        weight, background = dataset.text_weight, None
+        weight, shift = dataset.text_weight, dataset.offset
         if self.is_multilabel:
             counts = np.stack([weight @ (1 - target), weight @ target], axis=1)
             group = positives_first(dataset, np.any(target, axis=1))
@@ -146,10 +146,9 @@ class Classifying(TeachableTask):
             counts = np.bincount(target, weight, minlength=len(self.classes))
             by_frequency = np.argsort(np.bincount(target), kind="stable")
             group = np.argsort(by_frequency)[target]  # The rank of the class of each text.
-        if self.is_binary:
-            background = 1 - self.positive
+        background = 1 - self.positive if self.is_binary else None
         return TrainingSet(
-            dataset, self.class_names, counts, background, self.is_binary, group=group
+            dataset, self.class_names, counts, background, self.is_binary, group, shift=shift
         )
 
     @property

@@ -178,6 +178,8 @@ class Tagging(WordTask, TeachableTask):
             classes=np.array(facts.classes, dtype=object),  # A numpy str loses trailing NULs.
             scheme=infer_scheme(rows.y) if facts.has_entities else None,
             stride=stride,
+            # Without "O" among chunk tags there is nothing to tune.
+            tuning=self.tuning if facts.has_entities and "O" in facts.classes else None,
         )
 
     def encode(
@@ -280,10 +282,6 @@ class Tagging(WordTask, TeachableTask):
     ) -> list[np.ndarray]:
         dataset = self.encode(rows, reader)
         return np.split(logits(dataset), dataset.item_offsets[1:-1])
-
-    @property
-    def is_tuned(self) -> bool:
-        return self.tuning is not None and self.background is not None
 
     def tune(self, rows: Rows, scores: Sequence[np.ndarray], goal: Goal = F1) -> Self:
         if self.background is None:

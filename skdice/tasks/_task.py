@@ -133,8 +133,8 @@ class TrainingSet:
     windows_per_text: int = 1  # of a text that is not longer than one
     ratio: float | None = None  # what was taken for negative_ratio; None if an epoch has all texts
     draw: Draw | None = None  # the texts that an epoch draws
-    # What is added to the logits in training because of the draw, (n_outputs,) or (n_items,
-    # n_outputs).
+    # What is added to the logits in training: similarities of pairs, and what corrects the draw,
+    # (n_outputs,) or (n_items, n_outputs).
     shift: np.ndarray | None = None
     # What each target counts for because of the draw, besides the weight of its text; of the shape
     # of the targets, with a third column for the matches of queries.
@@ -348,6 +348,8 @@ class Task(ABC):
             weight = np.repeat(dataset.text_weight, counts)
             share = np.repeat(draw.share, counts)
             shift, each = self.correct(training_set, loss, weight, share)
+            if training_set.shift is not None:
+                shift = training_set.shift + shift
             return replace(training_set, shift=shift, weight=None if (each == 1).all() else each)
         weight = (dataset.text_weight / draw.share).astype(np.float32)
         return replace(training_set, dataset=replace(dataset, weight=weight))
@@ -368,11 +370,6 @@ class Task(ABC):
     def metric_name(self) -> str:
         """What is scored: the name of what ``score`` is, once the task has learned its classes."""
         return "F1"
-
-    @property
-    def is_tuned(self) -> bool:
-        """Whether there is a decision to tune, and it was asked for."""
-        return self.tuning is not None
 
     def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
         """Count what each row adds to the metrics."""
