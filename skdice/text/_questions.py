@@ -76,22 +76,19 @@ def encode_questions(
         asked.lengths, n_special, max_length, stride, n_pieces, lambda i: f"The question of row {i}"
     )
     row, window_start, window_stop = cut_windows(n_pieces, room, shared)
-    length = window_stop - window_start
-    context_first = pieces.offsets[which[row]] + window_start  # In the flat pieces.
-    in_context = ranges(context_first, context_first + length)
+    first, length = pieces.offsets[which[row]], window_stop - window_start
+    in_context = ranges(first + window_start, first + window_stop)
 
     windows = Ragged(pieces.values[in_context], offsets_from_lengths(length))
     asked = asked.take(row)
     input_ids, token_type_ids, before = tokenizer.put_beside(asked, windows)
-    texts = (windows, asked) if tokenizer.pads_left else (asked, windows)
-    no_answer = _no_answer_positions(texts, tokenizer)
 
-    def of_items(of_no_answer: np.ndarray | int, of_pieces: np.ndarray) -> np.ndarray:
+    def of_items(of_pieces: np.ndarray, of_no_answer: np.ndarray | int = 0) -> np.ndarray:
         return np.insert(of_pieces, windows.offsets[:-1], of_no_answer)
 
-    positions = of_items(no_answer, ranges(before, before + length))
+    no_answer = _no_answer_positions(asked, windows, tokenizer)
+    positions = of_items(ranges(before, before + length), no_answer)
     items = Ragged(positions.astype(np.int32), offsets_from_lengths(length + 1))
-    piece = of_items(-1, in_context - pieces.offsets[which[np.repeat(row, length)]])
     target, uncovered = None, np.zeros(0, dtype=np.int64)
     if answers is not None:
         gold = _gold_pieces(answers, which, pieces.offsets, start, end, is_filled)
@@ -106,21 +103,22 @@ def encode_questions(
             item_offsets=offsets_from_lengths(n_items),
             target=target,
         ),
-        piece=piece.astype(np.int32),
-        start=of_items(0, start[in_context]),
-        end=of_items(0, end[in_context]),
-        can_start=of_items(0, can_start[in_context]),
-        can_end=of_items(0, can_end[in_context]),
+        piece=of_items(in_context - np.repeat(first, length), -1).astype(np.int32),
+        start=of_items(start[in_context]),
+        end=of_items(end[in_context]),
+        can_start=of_items(can_start[in_context]),
+        can_end=of_items(can_end[in_context]),
         window_start=window_start,
         window_stop=window_stop,
         uncovered=uncovered,
     )
 
 
-def _no_answer_positions(texts: Sequence[Ragged], tokenizer: WordTokenizer) -> np.ndarray:
+def _no_answer_positions(asked: Ragged, windows: Ragged, tokenizer: WordTokenizer) -> np.ndarray:
     """Return where the classification token is in each window, which stands for "no answer"."""
+    texts = (windows, asked) if tokenizer.pads_left else (asked, windows)
     token = tokenizer.tokenizer.cls_token_id
-    position = np.zeros(len(texts[0]), dtype=np.int64)
+    position = np.zeros(len(windows), dtype=np.int64)
     for i, group in enumerate(tokenizer.pair_frame.special):
         if token is not None and token in group:
             return position + group.index(token)
