@@ -85,7 +85,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no run after it")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--keep", type=Path, help="directory for the scores of runs with folds")
     parser.add_argument("--report", action="store_true", help="print the tables, and end")
     args = parser.parse_args(arguments)
     if args.report:
@@ -93,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     parts = args.parts or (PARTS if args.device == "cpu" else ON_GPU)
     runs = [run for part in parts for run in PARTS[part]()]
-    how = {"data": args.data, "encoders": args.encoders, "device": args.device, "kept": args.keep}
+    how = {"data": args.data, "encoders": args.encoders, "device": args.device}
     carry_out(runs, partial(execute, **how), args.out, args.jobs, args.minutes)
 
 

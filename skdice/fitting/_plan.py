@@ -1,8 +1,9 @@
 """What a fit is planned from its rows: a plan, in which no parameter is open any more."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,6 +48,7 @@ class Plan:
     is_second: bool = False  # whether the first try learned nothing: then this is a warning only
     cuda_graphs: bool  # whether steps are CUDA graphs
     description: str  # what the progress bar calls the fit
+    partner: "Plan | None" = None  # of a network with another loss; the weights are averaged
 
 
 def choose(
@@ -77,23 +79,24 @@ def choose(
     labels = labels if training is rows else task.facts(training)
     facts = replace(facts, n_rows=len(training), labels=labels)
     data, epoch, of_ratio = _choose_epoch(settings, facts, data, task, initial)
-    loss, of_loss = _choose_loss(settings, epoch, data)
-    schedule = _choose_schedule(settings, epoch, loss)
+    losses, of_loss = _choose_losses(settings, epoch, data)
+    schedule, second = (_choose_schedule(settings, epoch, losses[i]) for i in (0, -1))
     made = {**choices, **of_task, **of_head, **of_ratio, **of_loss, **schedule, **of_machine}
     if works_on(settings.device):
-        made["cuda_graphs"] = _choose_cuda_graphs(settings, task, reader, loss)
+        made["cuda_graphs"] = _choose_cuda_graphs(settings, task, reader, losses)
     closed = ClosedSettings(
         **vars(settings)
         # A loss object has the parameters that a loss by name is given beside it.
         | dict.fromkeys((*LOSS_PARAMETERS, "K", "class_weight"))
         | {name: choice.value for name, choice in schedule.items()}
-        | {"loss": loss, "negative_ratio": epoch.ratio, "random_state": folds.seed}
+        | {"loss": losses[0], "negative_ratio": epoch.ratio, "random_state": folds.seed}
     )
-    return Plan(
+    sets = [data if data.draw is None else task.corrected(data, loss) for loss in losses]
+    plan = Plan(
         task=task,
         settings=closed,
         reader=reader,
-        training_set=data if data.draw is None else task.corrected(data, loss),
+        training_set=sets[0],
         valid=valid,
         n_rows=len(training),
         rng=rng,
@@ -103,6 +106,16 @@ def choose(
         cuda_graphs="cuda_graphs" in made and made["cuda_graphs"].value,
         description=_describe(settings, made, data),
     )
+    if len(losses) == 1:
+        return plan
+    epochs = closed.max_epochs
+    if "max_epochs" in second:
+        epochs, why = second["max_epochs"].value, f"{schedule['max_epochs'].why} Dice makes {{}}."
+        made["max_epochs"] = Choice(closed.max_epochs, why.format(epochs))
+    shown = [f"{plan.description}, network {number} of 2" for number in (1, 2)]
+    other = replace(closed, loss=losses[1], max_epochs=epochs)
+    partner = replace(plan, settings=other, training_set=sets[1], description=shown[1])
+    return replace(plan, partner=partner, description=shown[0])
 
 
 def _choose_machine(settings: Settings) -> tuple[Settings, dict[str, Choice]]:
@@ -171,15 +184,29 @@ def _choose_epoch(
     return data, epoch, choices
 
 
-def _choose_loss(
+def _choose_losses(
     settings: Settings, facts: EpochFacts, training_set: TrainingSet
-) -> tuple[Loss, dict[str, Choice]]:
-    """Return the loss of one fit, on a private copy, and what was chosen of it."""
+) -> tuple[list[Loss], dict[str, Choice]]:
+    """Return the loss of one fit, or of its two networks, and what was chosen of them."""
     choices: dict[str, Choice] = {}
-    name, kind, weights = settings.loss, settings.class_weight, None
+    name = settings.loss
     if isinstance(name, str) and name == "auto":
         choices["loss"] = auto.choose_loss(facts)
         name = choices["loss"].value
+    names = [name] if isinstance(name, Loss) else name.split("+")
+    losses = [_make_loss(one, settings, facts, training_set, choices) for one in names]
+    return losses, choices
+
+
+def _make_loss(
+    name: Any,
+    settings: Settings,
+    facts: EpochFacts,
+    training_set: TrainingSet,
+    choices: dict[str, Choice],
+) -> Loss:
+    """Return a loss on a private copy, and add the choice of its memory, if it is open."""
+    kind, weights = settings.class_weight, None
     if kind is None and (settings.K is not None or name == "wce"):
         kind = "log"
     if kind is not None:
@@ -203,7 +230,7 @@ def _choose_loss(
         loss.set_params(memory=choices["memory"].value if choices.get("memory") else 0.0)
     if reason := loss.known_collapse():
         warn(f"loss={settings.loss!r}: {reason}")
-    return loss, choices
+    return loss
 
 
 def _choose_schedule(settings: Settings, facts: EpochFacts, loss: Loss) -> dict[str, Choice]:
@@ -222,11 +249,13 @@ def _choose_schedule(settings: Settings, facts: EpochFacts, loss: Loss) -> dict[
     return choices
 
 
-def _choose_cuda_graphs(settings: Settings, task: Task, reader: TextReader, loss: Loss) -> Choice:
+def _choose_cuda_graphs(
+    settings: Settings, task: Task, reader: TextReader, losses: Sequence[Loss]
+) -> Choice:
     """Return whether steps are CUDA graphs."""
     is_alone = current_ranks(settings.device).count == settings.accumulate == 1
     is_fixed = "match_size" not in task.head.module and not reader.tokenizer.pads_left
-    is_ours = type(loss).__module__.startswith("skdice.") and loss.additive
+    is_ours = all(type(loss).__module__.startswith("skdice.") and loss.additive for loss in losses)
     return auto.choose_cuda_graphs(
         shows_parts=not is_alone or bool(settings.callbacks) or settings.precision == "fp16",
         is_fixed=is_fixed and is_ours,

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
+from ..losses import BOTH
 from ..nn import Encoder
 from ..tasks import LabelFacts, TaskName
 from ..text import capped
@@ -30,11 +31,14 @@ class Constant(NamedTuple):
 
 _STUDY, _RESULTS = "benchmarks/STUDY.md#", "benchmarks/RESULTS.md#"
 _ENCODERS, _FIRST = f"{_RESULTS}other-encoders", f"{_RESULTS}a-first-fit"
+_SIXTH = f"{_STUDY}the-sixth-edition"
 _SAMPLED, _LENGTH = f"{_RESULTS}sampled-epochs", f"{_STUDY}the-fifth-edition"
 _QUERIES = f"{_RESULTS}asking-for-entities-bert-mrc-against-tagging-words"
 _MEMORY = f"{_RESULTS}set-losses-that-remember-steps"
 CONSTANTS = {
-    "few_entities": Constant(1200, "entities up to which dice and the CRF are taken", _LENGTH),
+    "few_entities": Constant(
+        1000, "entities up to which two losses and the CRF are taken, about level there", _LENGTH
+    ),
     "names": Constant(
         2 / 3,
         "share of capitalised entities from which on entities are names",
@@ -44,17 +48,18 @@ CONSTANTS = {
         4, "texts without a positive for each one with, above which it is rare", "judgement"
     ),
     "ratio": Constant(2, "negative texts for each positive one where these are rare", _SAMPLED),
-    "query_ratio": Constant(1, "the same for sentences with queries", _QUERIES),
     "presentations": Constant(1200, "times that texts with positives are shown", _SAMPLED),
-    "query_presentations": Constant(2400, "the same for sentences with queries", _QUERIES),
+    "queries": Constant(
+        2, "times as many presentations, and the part of the ratio, for queries", _QUERIES
+    ),
     "steps": Constant(200, "optimiser steps that a fit makes at least", _FIRST),
     "fewest_epochs": Constant(3, "epochs at least", _FIRST),
-    "most_epochs": Constant(30, "epochs at most", _FIRST),
-    "fewest_steps": Constant(150, "steps of a fit on a tiny set, in more epochs", "judgement"),
-    "set_epochs": Constant(13, "epochs of few sentences with entities, with a set loss", _LENGTH),
-    "set_sentences": Constant(700, "sentences from which on these epochs fall", _LENGTH),
-    "mean_epochs": Constant(30, "epochs of few, with a loss that is a mean over items", _LENGTH),
-    "mean_sentences": Constant(250, "sentences from which on those fall", _LENGTH),
+    "most_epochs": Constant(30, "epochs at most, and of few with a mean over items", _LENGTH),
+    "set_epochs": Constant(
+        13, "epochs of sentences with entities at most, with a set loss", _LENGTH
+    ),
+    "share": Constant(2 / 3, "of the epochs of a mean that a set loss has at most", _LENGTH),
+    "mean_sentences": Constant(250, "sentences from which on the most epochs fall", _LENGTH),
     "regressed_epochs": Constant(
         4,
         "epochs if the head begins as a regression",
@@ -194,8 +199,9 @@ def choose_null_threshold(facts: RowFacts) -> Choice:
 def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positive: int) -> Choice:
     """Sample the texts without a positive if there are more than four times as many of them."""
     is_query = facts.task == "query-tagging"
-    rare = constant("query_ratio" if is_query else "rare")
-    ratio = constant("query_ratio" if is_query else "ratio")
+    rare, ratio = constant("rare"), constant("ratio")
+    if is_query:
+        rare = ratio = ratio / constant("queries")
     if n_texts is None:
         why = "No text is without a positive"
         if facts.task == "tagging" and not facts.labels.has_entities:
@@ -213,7 +219,7 @@ def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positiv
 
 
 def choose_loss(facts: EpochFacts) -> Choice:
-    """Take dice for queries, and for entities that are rare or few; else cross-entropy."""
+    """Take dice and cross-entropy for few entities, dice for queries; else cross-entropy."""
     rows, labels = facts.rows, facts.rows.labels
     if rows.task == "query-tagging":
         why = (
@@ -224,18 +230,18 @@ def choose_loss(facts: EpochFacts) -> Choice:
         kind = "entities without 'O'" if labels.has_entities else _KINDS[rows.task]
         return Choice("ce", f"No other loss was better in our measurements of {kind}.")
     few, n = int(constant("few_entities")), labels.n_entities
-    if facts.ratio is not None:
-        n_with = f"{facts.n_positive:,} of {rows.n_rows:,} sentences"
-        why = "Dice was better than cross-entropy where entities are rare"
-        return Choice("dice", f"{why}, and {n_with} have one.")
     if rows.n_unlabeled > rows.n_rows:
         many = f"the {rows.n_unlabeled:,} rows without labels add many"
         return Choice("ce", f"Cross-entropy was better than dice with many entities, and {many}.")
     if n > few:
         why = f"Cross-entropy was better than dice with more than {few:,} entities"
         return Choice("ce", f"{why}, and there are {n:,}.")
-    why = f"Dice was better than cross-entropy with at most {few:,} entities"
-    return Choice("dice", f"{why}, and there are {n:,}.")
+    if facts.ratio is not None:
+        n_with = f"{facts.n_positive:,} of {rows.n_rows:,} sentences"
+        why = "Dice was better than cross-entropy where few entities are rare"
+        return Choice("dice", f"{why}, and {n_with} have one.")
+    why = "The mean of the weights of a network with dice and one with cross-entropy was better"
+    return Choice(BOTH, f"{why} than each with at most {few:,} entities, and there are {n:,}.")
 
 
 def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
@@ -279,20 +285,24 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
     n_steps, n_positive, rows = facts.n_steps, facts.n_positive, facts.rows
     fewest, most = int(constant("fewest_epochs")), int(constant("most_epochs"))
     positives = "texts with positives" if facts.n_texts is not None else "texts"
-    shown = constant("query_presentations" if rows.task == "query-tagging" else "presentations")
+    times = constant("queries") if rows.task == "query-tagging" else 1
+    shown = times * constant("presentations")
     wanted, aim = shown / n_positive, f"about {shown:,.0f} presentations"
     if rows.task == "tagging" and rows.labels.has_entities and facts.ratio is None:
-        positives, kind = "sentences", "mean" if is_mean else "set"
+        positives = "sentences"
         n_positive = n_positive if facts.n_texts is None else int(facts.n_texts.sum())
-        whole, few = constant(f"{kind}_epochs"), constant(f"{kind}_sentences")
-        wanted = whole * math.sqrt(few / max(n_positive, few))
-        aim = f"{whole:.0f} epochs of {few:.0f} sentences, half of that of four times as many"
-    wanted = math.ceil(max(constant("steps") / n_steps, wanted))
-    epochs = max(min(max(wanted, fewest), most), math.ceil(constant("fewest_steps") / n_steps))
-    least = f"at least {constant('steps'):.0f} steps, in {fewest} to {most} epochs"
-    aim = f"The aim is {aim} and {least}"
+        few, wanted = constant("mean_sentences"), float(most)
+        wanted *= math.sqrt(few / max(n_positive, few))
+        aim = f"{most} epochs of {few:.0f} sentences, half of that of four times as many"
+        if not is_mean:
+            wanted = min(constant("share") * wanted, constant("set_epochs"))
+            aim = f"two thirds of {aim}, but at most {constant('set_epochs'):.0f}"
+    of_steps = math.ceil(constant("steps") / n_steps)
+    epochs = max(min(max(math.ceil(wanted), fewest), most), of_steps)
+    least = f"at least {constant('steps'):.0f} steps"
+    aim = f"The aim is {aim}, in {fewest} to {most} epochs, and {least}"
     if epochs > most:
-        aim = f"A tiny set takes at least {constant('fewest_steps'):.0f} steps"
+        aim = f"A tiny set takes {least}"
     presented = f"{n_positive:,} {positives} x {epochs} = {n_positive * epochs:,}"
     made = f"{n_steps:,} x {epochs} = {n_steps * epochs:,} steps"
     return Choice(epochs, f"{epochs} epochs: {presented} presentations, in {made}. {aim}.")

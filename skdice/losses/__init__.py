@@ -18,6 +18,7 @@ from ._cross_entropy import (
 )
 from ._dice import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
 from ._named import (
+    BOTH,
     LOSS_NAMES,
     LOSS_PARAMETERS,
     LossName,

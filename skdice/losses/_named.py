@@ -25,6 +25,10 @@ _CLASSES: dict[str, type[Loss]] = {
 LOSS_NAMES = tuple(_CLASSES)
 # The same, for type checkers.
 LossName = Literal["ce", "wce", "focal", "dice", "tversky", "dsc", "dsc-paper", "dsc-official"]
+# Two networks that begin alike, one for each loss, whose weights are averaged.
+BOTH = "ce+dice"
+# Names that stand for no single loss: an estimator makes of them what its training rows ask for.
+_OF_ESTIMATORS = ("auto", "cv", BOTH)
 # What was published, whatever the defaults are; "dsc-official" is that of one class to find.
 _PRESETS: dict[str, dict[str, Any]] = {
     "dsc-paper": {
@@ -52,7 +56,7 @@ LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 def loss_parameters(name: str) -> tuple[str, ...]:
     """Return which of alpha, beta, gamma, memory and ce_weight the named loss takes.
 
-    "auto" and "cv" have none: an estimator chooses the loss from its training rows.
+    "auto", "cv" and "ce+dice", which are for estimators, have none.
 
     Raises
     ------
@@ -65,13 +69,13 @@ def loss_parameters(name: str) -> tuple[str, ...]:
     >>> loss_parameters("tversky")
     ('alpha', 'beta', 'gamma', 'memory', 'ce_weight')
     """
-    allowed = ("auto", "cv", *LOSS_NAMES)
+    allowed = (*_OF_ESTIMATORS, *LOSS_NAMES)
     if not isinstance(name, str) or name not in allowed:
         raise ValueError(
             f"The 'loss' parameter must be one of {{{', '.join(map(repr, allowed))}}} or a "
             f"skdice.losses.Loss object. Got {name!r} instead."
         )
-    if name in ("auto", "cv"):
+    if name in _OF_ESTIMATORS:
         return ()
     # What was published has no memory.
     left_out = {"memory"} if "-" in name else set()
@@ -101,7 +105,7 @@ def check_loss(
         if name not in usable:
             takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
             first = ""
-            if loss in ("auto", "cv"):
+            if loss in _OF_ESTIMATORS:
                 first = f"Set loss={takers[0]!r}, or another one that has {name}. "
             raise ValueError(
                 f"{first}{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
@@ -180,8 +184,8 @@ def make_loss(name: str, *, binary: bool = False, **parameters: Any) -> Loss:
     SelfAdjustingDiceLoss(alpha=1.0, average='macro', background=None,
                           level='example', memory=0.0, square_denominator=False)
     """
-    if name in ("auto", "cv"):
-        raise ValueError(f"loss={name!r} is chosen by an estimator, from its training rows.")
+    if name in _OF_ESTIMATORS:
+        raise ValueError(f"loss={name!r} is for estimators, and no loss by itself.")
     loss_parameters(name)
     preset = _PRESETS.get(name, {})
     if name == "dsc-official" and not binary:

@@ -13,6 +13,7 @@ from ._modules import (
     PairModule,
     TextModule,
     TokenModule,
+    average_weights,
 )
 from ._net import Begun, NotFiniteError, TextNet, features_of
 from ._onnx import BATCH_TOKENS, onnx_network

@@ -43,7 +43,7 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+")
 @contextmanager
 def short_fits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("fewest_epochs", "most_epochs", "fewest_steps"):
+        for name in ("fewest_epochs", "most_epochs", "steps"):
             patch.setitem(CONSTANTS, name, CONSTANTS[name]._replace(value=1))
         yield
 

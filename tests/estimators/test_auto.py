@@ -218,7 +218,7 @@ def test_rate_goes_by_family_width_and_depth(family, width, depth, lr):
 
 def test_epochs_are_those_of_the_training_rows(tiny_models, constants):
     """A fold has fewer rows and takes more epochs; accumulated batches are one step."""
-    constants(steps=48, fewest_steps=1, presentations=96)
+    constants(steps=48, presentations=96)
     X, y = easy_texts(48, n_classes=2)
     one = DiceTextClassifier(tiny_models("bert"), batch_size=4, verbose=0, random_state=0)
     assert one.fit(X, y).max_epochs_ == 4  # 12 steps, 24 rows of the rarer class
