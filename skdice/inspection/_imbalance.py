@@ -143,7 +143,7 @@ def _are_answers(rows: Sequence[object], X: Any) -> bool:
 def _report_answers(rows: Sequence[object], X: Any) -> pd.DataFrame:
     if X is None:
         raise ValueError("y has answers, so X must have their questions and contexts; got None.")
-    contexts = check_questions(X)[1]
+    contexts = [context for _, context in check_questions(X)]
     check_y(rows, len(contexts), "answers")
     n_answerable = negatives = 0
     for i, (row, context) in enumerate(zip(rows, contexts)):

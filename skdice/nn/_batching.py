@@ -140,27 +140,13 @@ class Batcher:
 
 
 class Epoch(NamedTuple):
-    """The texts of an epoch, and its steps.
+    """The texts of an epoch, and its steps."""
 
-    Attributes
-    ----------
-    windows : Ragged
-        A row for each text that has windows: their numbers.
-    size : ndarray of shape (n_texts,)
-        How many texts each of them counts as.
-    groups : list of ndarray
-        The texts of each group of a draw.
-    n_drawn : ndarray of shape (n_groups,)
-        How many of these an epoch has.
-    n_steps : int
-        However the texts turn out: every epoch has as many steps, none of which is empty.
-    """
-
-    windows: Ragged
-    size: np.ndarray
-    groups: list[np.ndarray]
-    n_drawn: np.ndarray
-    n_steps: int
+    windows: Ragged  # a row for each text that has windows: their numbers
+    size: np.ndarray  # how many texts each of them counts as, (n_texts,)
+    groups: list[np.ndarray]  # the texts of each group of a draw
+    n_drawn: np.ndarray  # how many of these an epoch has, (n_groups,)
+    n_steps: int  # of every epoch, whichever texts are drawn; none is empty
 
 
 def count_epoch(

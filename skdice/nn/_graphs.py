@@ -24,15 +24,9 @@ _N_EAGER = 2
 class StepGraphs:
     """Computes the loss and the gradient of steps, each of one batch, by CUDA graphs.
 
-    Parameters
-    ----------
-    compute : callable
-        From a batch on the GPU, and whether a graph is made, to a tensor, in which a step leaves
-        what is read of it. It works on tensors that stay in place between steps, such as gradients,
-        and never waits for the GPU.
-    device : str
-    before_replay : callable
-        Called before the graph of a step is launched, to set numbers that change between steps.
+    ``compute`` takes a batch on the GPU, and whether a graph is made, and returns a tensor of what
+    is read of the step. It works on tensors that stay in place between steps, such as gradients,
+    and never waits for the GPU. ``before_replay`` sets numbers that change between steps.
     """
 
     def __init__(

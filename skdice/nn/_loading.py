@@ -32,37 +32,18 @@ _DEFAULT_MAX_LENGTH = 512
 
 
 class Encoder(NamedTuple):
-    """What is known of a pretrained encoder before it is trained.
+    """What is known of a pretrained encoder before it is trained."""
 
-    Attributes
-    ----------
-    family : str
-        ``model_type`` of its configuration, such as "bert".
-    width : int
-        Hidden units of each piece.
-    depth : int or None
-        Number of layers.
-    sees_case : bool
-        Whether words in upper and lower case are other pieces.
-    n_positions : int or None
-        Pieces of the longest text, special tokens included; None if there is no limit.
-    heads : tuple of str
-        The classes of transformers that the checkpoint has weights for, and "MeanModule" if it has
-        a head on the mean state.
-    n_labels : int
-        Outputs of its head.
-    has_decoder : bool
-        Whether a decoder reads what it finds, as in T5.
-    """
-
-    family: str
-    width: int
-    depth: int | None
-    sees_case: bool
-    n_positions: int | None
+    family: str  # "model_type" of its configuration, such as "bert"
+    width: int  # hidden units of each piece
+    depth: int | None  # number of layers
+    sees_case: bool  # whether words in upper and lower case are other pieces
+    n_positions: int | None  # pieces of the longest text, special ones included; None: no limit
+    # The classes of transformers that the checkpoint has weights for, and "MeanModule" if it has a
+    # head on the mean state; and the outputs of its head.
     heads: tuple[str, ...] = ()
     n_labels: int = 0
-    has_decoder: bool = False
+    has_decoder: bool = False  # whether a decoder reads what it finds, as in T5
 
 
 def load_transformer(
@@ -260,8 +241,8 @@ def add_adapters(transformer: Any, config: Any, head: set[nn.Parameter]) -> Any:
     # The head is ours; those that were saved are set for predictions.
     config.task_type, config.inference_mode = None, False
     try:
-        with quiet_transformers(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # peft asks for old names.
+        # peft asks for old names.
+        with quiet_transformers(), warnings.catch_warnings(action="ignore", category=FutureWarning):
             adapted = _peft("peft_config").get_peft_model(transformer, config)
     except (ValueError, TypeError, AttributeError, NotImplementedError, ImportError) as error:
         parts = transformer.named_modules()

@@ -100,13 +100,11 @@ class Answering(Task):
     n_misaligned: int = 0  # training answers that did not lie at their answer_start
 
     def read_X(self, X: Any) -> list[tuple[str, str]]:
-        return list(zip(*check_questions(X)))
+        return check_questions(X)
 
     def read_y(self, y: Any, rows: Sequence[Any]) -> GoldAnswers:
-        answers = [
-            read_answers(row, f"row {i} of y")
-            for i, row in enumerate(check_rows(y, "y", "answers"))
-        ]
+        given = check_rows(y, "y", "answers")
+        answers = [read_answers(row, f"row {i} of y") for i, row in enumerate(given)]
         return GoldAnswers(answers, [None] * len(rows), np.arange(len(rows)), 0)
 
     def read_training(self, X: Any, y: Any) -> tuple[list[Any], GoldAnswers, np.ndarray | None]:
@@ -236,8 +234,8 @@ def contexts_of(rows: Sequence[tuple[str, str]]) -> list[str]:
     return [context for _, context in rows]
 
 
-def check_questions(X: Any) -> tuple[list[str], list[str]]:
-    """Return the questions and the contexts of a table, dicts or pairs, none of them empty."""
+def check_questions(X: Any) -> list[tuple[str, str]]:
+    """Return each question with its context, of a table, dicts or pairs; none is empty."""
     columns = column_names(X)
     if columns is not None:
         for name in _FIELDS:
@@ -260,7 +258,7 @@ def check_questions(X: Any) -> tuple[list[str], list[str]]:
                 )
             if not text.strip():
                 raise ValueError(f"The {name} of row {i} of X is empty: {text!r}.")
-    return [str(question) for question, _ in rows], [str(context) for _, context in rows]
+    return [(str(question), str(context)) for question, context in rows]
 
 
 def _read_row(row: Any, i: int) -> tuple[Any, Any]:

@@ -1,8 +1,9 @@
 """Classifying: a text, or a pair of texts, gets a label or several labels."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit, logit, softmax
@@ -96,9 +97,9 @@ class Classifying(TeachableTask):
         task = replace(self, classes=np.asarray(facts.classes), is_multilabel=is_multilabel)
         assert self.threshold is not None
         log_odds = float(logit(self.threshold))
-        if task.is_binary:
-            return replace(task, cut=log_odds if task.positive else -log_odds)
-        return replace(task, cut=np.full(len(task.classes), log_odds))
+        if not task.is_binary:
+            return replace(task, cut=np.full(len(task.classes), log_odds))
+        return replace(task, cut=log_odds if task.positive else -log_odds)
 
     def encode(
         self,
@@ -120,7 +121,11 @@ class Classifying(TeachableTask):
                 f"{list_rows(cut.tolist())}.",
                 TruncationWarning,
             )
-        return replace(dataset, target=target, weight=weight)
+        return replace(dataset, target=target, weight=weight, offset=self.offset(rows))
+
+    def offset(self, rows: Sequence[Any]) -> np.ndarray | None:
+        """Return what is added to the logits of a network, if anything is."""
+        return None
 
     def windows(
         self, rows: Sequence[tuple[str, ...]], reader: TextReader
@@ -175,11 +180,9 @@ class Classifying(TeachableTask):
             problem_type=f"{kind}_label_classification",
         )
 
-    def metric(
-        self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
-    ) -> float:
+    @abstractmethod
+    def metric(self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: Any = None) -> float:
         """Return the metric of ``score``."""
-        raise NotImplementedError
 
     def decision_values(self, logits: np.ndarray) -> np.ndarray:
         """Return the log-odds of the second one of two classes, or the logits of all classes."""
@@ -356,9 +359,7 @@ class ClassifyingTexts(Classifying):
     def metric_name(self) -> str:
         return "micro F1" if self.is_multilabel else "accuracy"
 
-    def metric(
-        self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
-    ) -> float:
+    def metric(self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: Any = None) -> float:
         if y_pred.ndim == 1:
             return float(accuracy_score(y_true, y_pred, sample_weight=sample_weight))
         options = {"average": "micro", "zero_division": 0.0}
@@ -390,26 +391,14 @@ class ClassifyingPairs(Classifying):
     def read_X(self, X: Any) -> list[tuple[str, str]]:
         return check_pairs(X)
 
-    def encode(
-        self,
-        rows: Sequence[tuple[str, ...]],
-        reader: TextReader,
-        target: np.ndarray | None = None,
-        weight: np.ndarray | None = None,
-        number: np.ndarray | None = None,
-    ) -> EncodedDataset:
-        dataset = super().encode(rows, reader, target, weight, number)
-        if self.similarities is None:
-            return dataset
-        return replace(dataset, offset=self.similarities.offset(cast(list[tuple[str, str]], rows)))
+    def offset(self, rows: Sequence[Any]) -> np.ndarray | None:
+        return None if self.similarities is None else self.similarities.offset(rows)
 
     @property
     def metric_name(self) -> str:
         return "F1" if self.is_binary else "macro F1"
 
-    def metric(
-        self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
-    ) -> float:
+    def metric(self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: Any = None) -> float:
         labels = [self.classes[self.positive]] if len(self.classes) == 2 else None
         options = {"labels": labels, "average": "macro", "zero_division": 0.0}
         return float(f1_score(y_true, y_pred, sample_weight=sample_weight, **options))

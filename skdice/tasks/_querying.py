@@ -24,7 +24,7 @@ from ..text import (
 from ._goal import F1, Goal, choose_decision
 from ._rows import Rows
 from ._tagging import WordTask
-from ._targets import GoldEntities, check_entities, find_overlap, span_f1_score
+from ._targets import GoldEntities, check_entities, find_overlap
 from ._task import (
     CardTexts,
     Correction,
@@ -262,7 +262,10 @@ class Querying(WordTask):
     def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
         def validate(logits: Logits) -> float:
             found = self.predict_entities(rows.X, reader, logits)
-            return span_f1_score(rows.y.spans, found, rows.weight)
+            both = [({*true}, {span[:3] for span in row}) for true, row in zip(rows.y.spans, found)]
+            counts = [(len(true & pred), len(pred), len(true)) for true, pred in both]
+            weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+            return float(F1.value(*(weight @ counts)))
 
         return validate
 

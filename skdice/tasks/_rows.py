@@ -188,8 +188,8 @@ def split_folds(
         raise ValueError(f"Out-of-fold predictions need {needed}; got {len(rows)} rows.")
     kind = StratifiedKFold if classes is not None else KFold if groups is None else GroupKFold
     cv = kind(min(n_folds, int(most)), shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # Of a class with fewer rows than folds.
+    # A class may have fewer rows than there are folds.
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         return list(cv.split(number, number, number))
 
 

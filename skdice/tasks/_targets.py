@@ -208,18 +208,5 @@ def find_overlap(spans: Sequence[Span]) -> tuple[Span, Span] | None:
     return None
 
 
-def span_f1_score(
-    y_true: Sequence[Sequence[Any]],
-    y_pred: Sequence[Sequence[Any]],
-    weight: np.ndarray | None = None,
-) -> float:
-    """Return the micro F1 of spans, which may overlap; 0 if there is none in both."""
-    found = [{span[:3] for span in row} for row in y_pred]
-    n_both = [len(pred.intersection(true)) for true, pred in zip(y_true, found)]
-    n_all = [len(true) + len(pred) for true, pred in zip(y_true, y_pred)]
-    both, all_ = (np.dot(np.ones(len(n)) if weight is None else weight, n) for n in (n_both, n_all))
-    return float(2 * both / all_) if all_ else 0.0
-
-
 def _has_strings(row: Any) -> bool:
     return isinstance(row, str) or any(isinstance(item, str) for item in list_items(row) or ())

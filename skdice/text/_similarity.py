@@ -41,27 +41,16 @@ class Similarities(NamedTuple):
     and ``df`` counts the training texts that have it. A term that the training texts do not have
     thus weighs most, while ``TfidfVectorizer`` would drop it: two texts that share a rare name are
     alike, although no training text has this name.
-
-    Attributes
-    ----------
-    n_texts : float
-        The sum of their weights.
-    frequencies : dict
-        Of each kind of terms, the buckets of the terms that several texts have, in ascending order,
-        int32, and how many texts have them, float32: a weight counts as repetition. Terms of a
-        single text count as new ones.
-    slope : ndarray of shape (5, n_classes)
-        With ``start`` of shape (n_classes,), a logistic regression on the similarities.
-    start : ndarray
-    share : float
-        Of the logits of a pair, the network gives this share, and the regression the rest.
     """
 
-    n_texts: float
+    n_texts: float  # the sum of their weights: a weight counts as repetition
+    # Of each kind of terms, the buckets of the terms that several texts have, in ascending order,
+    # int32, and how many texts have them, float32. Terms of a single text count as new ones.
     frequencies: dict[str, tuple[np.ndarray, np.ndarray]]
+    # A logistic regression on the similarities, (5, n_classes) and (n_classes,).
     slope: np.ndarray
     start: np.ndarray
-    share: float = 1.0
+    share: float = 1.0  # of the logits, that of the network; the regression gives the rest
 
     @classmethod
     def of_texts(
