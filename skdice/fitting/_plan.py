@@ -50,6 +50,11 @@ class Plan:
     description: str  # what the progress bar calls the fit
     partner: "Plan | None" = None  # of a network with another loss; the weights are averaged
 
+    @property
+    def fresh(self) -> InitialWeights | None:
+        """Where the head of another network begins; the one that was begun has been trained."""
+        return None if self.initial is None else self.initial._replace(begun=None)
+
 
 def choose(
     task: Task, rows: Rows, labels: LabelFacts, folds: Folds, choices: Mapping[str, Choice]
@@ -114,7 +119,9 @@ def choose(
         made["max_epochs"] = Choice(closed.max_epochs, why.format(epochs))
     shown = [f"{plan.description}, network {number} of 2" for number in (1, 2)]
     other = replace(closed, loss=losses[1], max_epochs=epochs)
-    partner = replace(plan, settings=other, training_set=sets[1], description=shown[1])
+    partner = replace(
+        plan, settings=other, training_set=sets[1], initial=plan.fresh, description=shown[1]
+    )
     return replace(plan, partner=partner, description=shown[0])
 
 
@@ -148,6 +155,7 @@ def _choose_task(
         n_unlabeled=n_unlabeled,
         trains_embeddings=not settings.n_frozen_layers and settings.peft_config is None,
         has_adapters=settings.peft_config is not None,
+        is_ensemble=settings.n_members > 1,
         is_plain=settings.loss in ("auto", "ce") and not has_weights,
     )
     is_open = [name for name in task.info.choosable if getattr(task, name) is None]
@@ -284,9 +292,7 @@ def choose_again(plan: Plan, problem: BaseException) -> Plan:
         f"With the learning rate {settings.lr:g} the fit learned nothing, so it started again with "
         f"{lr.value:.2g}. {problem}"
     )
-    # The network that was begun has been trained.
-    initial = None if plan.initial is None else plan.initial._replace(begun=None)
-    return replace(plan, settings=third, initial=initial, is_second=True, choices=choices)
+    return replace(plan, settings=third, initial=plan.fresh, is_second=True, choices=choices)
 
 
 def open_rates(encoder: Encoder, *, has_adapters: bool) -> tuple[float, float]:

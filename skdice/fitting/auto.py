@@ -55,10 +55,8 @@ CONSTANTS = {
     "steps": Constant(200, "optimiser steps that a fit makes at least", _FIRST),
     "fewest_epochs": Constant(3, "epochs at least", _FIRST),
     "most_epochs": Constant(30, "epochs at most, and of few with a mean over items", _LENGTH),
-    "set_epochs": Constant(
-        13, "epochs of sentences with entities at most, with a set loss", _LENGTH
-    ),
-    "share": Constant(2 / 3, "of the epochs of a mean that a set loss has at most", _LENGTH),
+    "set_epochs": Constant(13, "epochs at most of entities with a set loss", _LENGTH),
+    "share": Constant(2 / 3, "of these epochs that a set loss has at most", "judgement"),
     "mean_sentences": Constant(250, "sentences from which on the most epochs fall", _LENGTH),
     "regressed_epochs": Constant(
         4,
@@ -100,6 +98,7 @@ class RowFacts:
     n_unlabeled: int
     trains_embeddings: bool  # whether the layers below the first one are trained
     has_adapters: bool
+    is_ensemble: bool
     is_plain: bool  # whether the loss is cross-entropy without class weights, or open
 
 
@@ -240,6 +239,8 @@ def choose_loss(facts: EpochFacts) -> Choice:
         n_with = f"{facts.n_positive:,} of {rows.n_rows:,} sentences"
         why = "Dice was better than cross-entropy where few entities are rare"
         return Choice("dice", f"{why}, and {n_with} have one.")
+    if rows.is_ensemble:
+        return Choice("dice", "The networks of an ensemble learned with dice in our measurements.")
     why = "The mean of the weights of a network with dice and one with cross-entropy was better"
     return Choice(BOTH, f"{why} than each with at most {few:,} entities, and there are {n:,}.")
 
