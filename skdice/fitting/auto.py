@@ -31,7 +31,6 @@ class Constant(NamedTuple):
 
 _STUDY, _RESULTS = "benchmarks/STUDY.md#", "benchmarks/RESULTS.md#"
 _ENCODERS, _FIRST = f"{_RESULTS}other-encoders", f"{_RESULTS}a-first-fit"
-_SIXTH = f"{_STUDY}the-sixth-edition"
 _SAMPLED, _LENGTH = f"{_RESULTS}sampled-epochs", f"{_STUDY}the-fifth-edition"
 _QUERIES = f"{_RESULTS}asking-for-entities-bert-mrc-against-tagging-words"
 _MEMORY = f"{_RESULTS}set-losses-that-remember-steps"
