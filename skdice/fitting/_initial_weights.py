@@ -81,11 +81,6 @@ class _Regression:
     log_p: np.ndarray  # of the classes of each row that it sees, by regressions of other folds
     gain: float  # by how much it raises the log-likelihood of the labels, out of folds
 
-    @property
-    def is_told(self) -> bool:
-        """Whether the states say something of the rows."""
-        return is_informed(len(self.folds), self.gain)
-
 
 class Beginning(NamedTuple):
     """How a fit begins: the task with its head, and where that begins; None begins as drawn."""
@@ -110,7 +105,7 @@ def _begin_texts(
     if found is None:
         return Beginning(task, None, {})
     choices = {"head": choose_head(len(found.folds), found.gain)}
-    if not found.is_told:
+    if not is_informed(len(found.folds), found.gain):
         return Beginning(task, None, choices)
     return Beginning(on_mean, InitialWeights(found.begun, found.slope, found.bias), choices)
 
@@ -152,7 +147,8 @@ def _begin_pairs(
     current_ranks(settings.device).copy_first([first])
     share = float(first)
     similarities = similarities._replace(slope=weight.T, start=start, share=share)
-    slope, bias = (found.slope, found.bias) if found.is_told else (None, None)
+    is_told = is_informed(len(folds), found.gain)
+    slope, bias = (found.slope, found.bias) if is_told else (None, None)
     initial = InitialWeights(found.begun, slope, bias, share)
     return Beginning(replace(task, similarities=similarities), initial, choices)
 
