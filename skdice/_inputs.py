@@ -80,10 +80,7 @@ def table_cells(X: Any) -> np.ndarray:
 
 
 def indexable_rows(rows: Any) -> Any:
-    """Return rows that scikit-learn can index: other tables as a DataFrame, other columns as lists.
-
-    Those of Python, numpy, scipy and pandas are returned as they are.
-    """
+    """Return rows as scikit-learn can index them: foreign tables as DataFrames, columns as lists."""
     if isinstance(rows, list | tuple | np.ndarray | pd.DataFrame | pd.Series):
         return rows
     if is_table(rows) and hasattr(rows, "to_pandas"):

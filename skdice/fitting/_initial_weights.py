@@ -82,12 +82,8 @@ class _Regression:
     gain: float  # by how much it raises the log-likelihood of the labels, out of folds
 
 
-class Beginning(NamedTuple):
-    """How a fit begins: the task with its head, and where that begins; None begins as drawn."""
-
-    task: Task
-    initial: InitialWeights | None
-    choices: Mapping[str, Choice]
+# The task with its head, where that begins (None: as drawn), and what was chosen of it.
+Beginning: TypeAlias = tuple[Task, InitialWeights | None, Mapping[str, Choice]]
 
 
 def _begin_texts(
@@ -97,17 +93,17 @@ def _begin_texts(
     # A task that has learned already, as those of folds, may have another head.
     task, on_mean = replace(task, reads_mean=False), replace(task, reads_mean=True)
     if on_mean.head.continues(encoder.heads, encoder.n_labels):
-        return Beginning(on_mean, None, {})
+        return on_mean, None, {}
     is_trained = task.head.continues(encoder.heads, encoder.n_labels)
     if task.is_multilabel or is_trained or encoder.has_decoder:
-        return Beginning(task, None, {})
+        return task, None, {}
     found = _regress(on_mean, settings, reader, rows, seed)
     if found is None:
-        return Beginning(task, None, {})
+        return task, None, {}
     choices = {"head": choose_head(len(found.folds), found.gain)}
     if not is_informed(len(found.folds), found.gain):
-        return Beginning(task, None, choices)
-    return Beginning(on_mean, InitialWeights(found.begun, found.slope, found.bias), choices)
+        return task, None, choices
+    return on_mean, InitialWeights(found.begun, found.slope, found.bias), choices
 
 
 def _begin_pairs(
@@ -123,7 +119,7 @@ def _begin_pairs(
     is_compared = "frames" in module_of(task, settings, reader)[1]
     found = _regress(task, settings, reader, rows, seed) if is_compared else None
     if found is None:
-        return Beginning(task, None, {})
+        return task, None, {}
     target, order, used, folds = found.target, found.order, found.used, found.folds
     pairs, n_classes = list(found.rows.X), len(task.classes)
     similarities = Similarities.of_texts(pairs, n_classes, found.weight)
@@ -150,7 +146,7 @@ def _begin_pairs(
     is_told = is_informed(len(folds), found.gain)
     slope, bias = (found.slope, found.bias) if is_told else (None, None)
     initial = InitialWeights(found.begun, slope, bias, share)
-    return Beginning(replace(task, similarities=similarities), initial, choices)
+    return replace(task, similarities=similarities), initial, choices
 
 
 # How the fits of some tasks begin, once the task has learned its classes; in all processes of a job
