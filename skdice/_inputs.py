@@ -80,7 +80,7 @@ def table_cells(X: Any) -> np.ndarray:
 
 
 def indexable_rows(rows: Any) -> Any:
-    """Return rows as scikit-learn can index them: foreign tables as DataFrames, columns as lists."""
+    """Return rows that scikit-learn can index: of other libraries as a DataFrame or a list."""
     if isinstance(rows, list | tuple | np.ndarray | pd.DataFrame | pd.Series):
         return rows
     if is_table(rows) and hasattr(rows, "to_pandas"):
