@@ -4,10 +4,7 @@ from typing import Any
 
 
 def not_installed(what: str, package: str, extra: str) -> ImportError:
-    """Return the error that names the packages that ``what`` needs, and the extra that has them.
-
-    Several packages are parted by spaces.
-    """
+    """Return the error that ``what`` needs packages, parted by spaces, which an extra has."""
     return ImportError(
         f"{what} needs {package.replace(' ', ' and ')}, not installed here: pip install {package}. "
         f"The extra skdice[{extra}] has it."

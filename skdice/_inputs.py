@@ -32,10 +32,7 @@ def check_rows(rows: Any, name: str, what: str) -> list[Any]:
 def check_token_lists(
     X: Any, first_row: int = 0, name: str = "X", what: str = "words"
 ) -> list[list[str]]:
-    """Return sentences as lists of words, or of tags.
-
-    For errors, ``first_row`` is the number of the first sentence.
-    """
+    """Return sentences as lists of words, or of tags; errors count rows from ``first_row`` on."""
     found = []
     for i, row in enumerate(check_rows(X, name, f"lists of {what}"), first_row):
         if isinstance(row, str | bytes):
@@ -83,10 +80,7 @@ def table_cells(X: Any) -> np.ndarray:
 
 
 def indexable_rows(rows: Any) -> Any:
-    """Return rows that scikit-learn can index: other tables as a DataFrame, other columns as lists.
-
-    Those of Python, numpy, scipy and pandas are returned as they are.
-    """
+    """Return rows that scikit-learn can index: of other libraries as a DataFrame or a list."""
     if isinstance(rows, list | tuple | np.ndarray | pd.DataFrame | pd.Series):
         return rows
     if is_table(rows) and hasattr(rows, "to_pandas"):

@@ -241,11 +241,7 @@ def check_random_state(owner: str, name: str, value: Any) -> None:
 
 
 def make_rng(random_state: RandomState, owner: str) -> random.Random:
-    """Return a private generator; one given by the user is advanced, as scikit-learn does.
-
-    A `random_state` of another kind or a negative int is a ValueError, which calls the function
-    `owner`.
-    """
+    """Return a private generator; one given by the user is advanced, as scikit-learn does."""
     check_random_state(owner, "random_state", random_state)
     if random_state is None:
         return random.Random()

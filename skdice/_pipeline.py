@@ -8,10 +8,7 @@ from sklearn.pipeline import Pipeline
 
 
 def final_step(estimator: BaseEstimator) -> tuple[str, Any]:
-    """Return the last step of a pipeline after the prefix of its parameters.
-
-    What is no pipeline is its own last step, with an empty prefix.
-    """
+    """Return the prefix of the parameters of the last step of a pipeline, if it is one, and it."""
     prefix = ""
     while isinstance(estimator, Pipeline):
         name, estimator = estimator.steps[-1]

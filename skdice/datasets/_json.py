@@ -17,10 +17,7 @@ _KINDS: dict[type, str] = {
 
 
 def read_objects(path: FilePath) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Yield row, place (for errors) and value of the objects of a JSON list, or of JSON lines.
-
-    A file may also be a single object.
-    """
+    """Yield row, place (for errors) and value of the objects of a JSON list or of JSON lines."""
     # Strings of JSON have no line ends in them, and between values all kinds are the same.
     text = LINE_END.sub("\n", read_text(path))
     if not text.strip():

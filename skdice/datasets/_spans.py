@@ -24,10 +24,7 @@ class Mention(NamedTuple):
 
 
 def read_mentions(text: str, mentions: Sequence[Mention], *, is_utf16: bool = False) -> list[Span]:
-    """Return the spans of a text, sorted, after all checks.
-
-    Offsets count characters, or UTF-16 code units if `is_utf16`.
-    """
+    """Return the spans of a text, sorted and checked; their offsets may be UTF-16 code units."""
     units = {unit: i for i, unit in enumerate(utf16_offsets(text))} if is_utf16 else None
     return sorted(_read_mention(text, mention, units) for mention in mentions)
 

@@ -33,10 +33,7 @@ def count_columns(fields: Sequence[str], line: str, separator: str, expected: st
 
 
 def read_text(path: FilePath, *, encoding: str = "utf-8") -> str:
-    """Read a text file, decompressed by its suffix, without a byte order mark at its start.
-
-    It may be a pipe, which is read once.
-    """
+    """Read a text file or, once, a pipe: decompressed by its suffix, without byte order mark."""
     path = Path(path)
     if path.is_dir():
         raise FileNotFoundError(f"{path} is a directory. A file is expected.")

@@ -38,8 +38,6 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
         The positive one of two classes, by default the larger label. Set losses leave out the other
         class, and where ``score`` is F1, it is the F1 of this class. None with more classes or
         several labels.
-    truncation
-        What is done with longer texts.
     threshold
         The probability above which the positive one of two classes, or a label, is predicted.
         "auto" is 0.5. If the positive class is rare and the loss is cross-entropy without class

@@ -10,7 +10,7 @@ from .._typing import Answers, ObjectArray, Questions
 from ..losses import BOTH, Loss, is_over_positions
 from ..metrics import squad_exact_match, squad_f1_score
 from ..tasks import Answering
-from ..text import Answer
+from ..text import Answer, Candidates
 from ._base import FittedAttribute, TextEstimator
 
 
@@ -119,10 +119,7 @@ class DiceSpanExtractor(TextEstimator[Answering]):
         ndarray of shape (n_questions,), object
             The text of each answer, ``""`` for no answer.
         """
-        inner = self._ready()
-        task = inner.task
-        rows = task.read_X(X)
-        found = task.scores(rows, inner.fitted.reader, inner.logits)
+        task, rows, found = self._best(X)
         return object_array(task.answers(found, rows))
 
     def predict_spans(self, X: Questions, n_best: int | None = None) -> ObjectArray[list[Answer]]:
@@ -168,10 +165,13 @@ class DiceSpanExtractor(TextEstimator[Answering]):
         ndarray of shape (n_questions,)
             Infinite where the tokenizer keeps nothing of the context.
         """
+        return np.array([found.no_answer for found in self._best(X)[2]], dtype=np.float64)
+
+    def _best(self, X: Questions) -> tuple[Answering, list[Any], list[Candidates]]:
+        """Return the task, the checked rows, and the best span of each."""
         inner = self._ready()
-        task = inner.task
-        found = task.scores(task.read_X(X), inner.fitted.reader, inner.logits)
-        return np.array([candidates.no_answer for candidates in found], dtype=np.float64)
+        rows = inner.task.read_X(X)
+        return inner.task, rows, inner.task.scores(rows, inner.fitted.reader, inner.logits)
 
     def score(self, X: Questions, y: Answers) -> float:
         """Return the F1 of SQuAD (version 2.0).

@@ -6,4 +6,4 @@ from ._folds import Folds
 from ._network import logits_of, make_net
 from ._plan import open_rates
 from ._settings import Settings, settings_of
-from .auto import CONSTANTS, TASK_RULES, Choice, Constant, EpochFacts, RowFacts
+from .auto import CONSTANTS, EpochFacts, RowFacts

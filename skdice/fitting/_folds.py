@@ -135,10 +135,7 @@ class Folds:
     def _label(
         self, task: Task, unlabeled: Rows, rows: Rows, valid: Rows | None
     ) -> list[tuple[Any, np.ndarray]]:
-        """Return labels and probabilities of rows, by three networks that learn from the others.
-
-        Of their fit the progress alone is shown: the fit that follows warns of the same.
-        """
+        """Return labels and probabilities of rows, by three networks that learn from the others."""
         teacher = replace(
             self.settings,
             n_members=max(_N_TEACHERS, self.settings.n_members),

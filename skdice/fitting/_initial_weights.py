@@ -81,18 +81,9 @@ class _Regression:
     log_p: np.ndarray  # of the classes of each row that it sees, by regressions of other folds
     gain: float  # by how much it raises the log-likelihood of the labels, out of folds
 
-    @property
-    def is_told(self) -> bool:
-        """Whether the states say something of the rows."""
-        return is_informed(len(self.folds), self.gain)
 
-
-class Beginning(NamedTuple):
-    """How a fit begins: the task with its head, and where that begins; None begins as drawn."""
-
-    task: Task
-    initial: InitialWeights | None
-    choices: Mapping[str, Choice]
+# The task with its head, where that begins (None: as drawn), and what was chosen of it.
+Beginning: TypeAlias = tuple[Task, InitialWeights | None, Mapping[str, Choice]]
 
 
 def _begin_texts(
@@ -102,17 +93,17 @@ def _begin_texts(
     # A task that has learned already, as those of folds, may have another head.
     task, on_mean = replace(task, reads_mean=False), replace(task, reads_mean=True)
     if on_mean.head.continues(encoder.heads, encoder.n_labels):
-        return Beginning(on_mean, None, {})
+        return on_mean, None, {}
     is_trained = task.head.continues(encoder.heads, encoder.n_labels)
     if task.is_multilabel or is_trained or encoder.has_decoder:
-        return Beginning(task, None, {})
+        return task, None, {}
     found = _regress(on_mean, settings, reader, rows, seed)
     if found is None:
-        return Beginning(task, None, {})
+        return task, None, {}
     choices = {"head": choose_head(len(found.folds), found.gain)}
-    if not found.is_told:
-        return Beginning(task, None, choices)
-    return Beginning(on_mean, InitialWeights(found.begun, found.slope, found.bias), choices)
+    if not is_informed(len(found.folds), found.gain):
+        return task, None, choices
+    return on_mean, InitialWeights(found.begun, found.slope, found.bias), choices
 
 
 def _begin_pairs(
@@ -128,7 +119,7 @@ def _begin_pairs(
     is_compared = "frames" in module_of(task, settings, reader)[1]
     found = _regress(task, settings, reader, rows, seed) if is_compared else None
     if found is None:
-        return Beginning(task, None, {})
+        return task, None, {}
     target, order, used, folds = found.target, found.order, found.used, found.folds
     pairs, n_classes = list(found.rows.X), len(task.classes)
     similarities = Similarities.of_texts(pairs, n_classes, found.weight)
@@ -152,9 +143,10 @@ def _begin_pairs(
     current_ranks(settings.device).copy_first([first])
     share = float(first)
     similarities = similarities._replace(slope=weight.T, start=start, share=share)
-    slope, bias = (found.slope, found.bias) if found.is_told else (None, None)
+    is_told = is_informed(len(folds), found.gain)
+    slope, bias = (found.slope, found.bias) if is_told else (None, None)
     initial = InitialWeights(found.begun, slope, bias, share)
-    return Beginning(replace(task, similarities=similarities), initial, choices)
+    return replace(task, similarities=similarities), initial, choices
 
 
 # How the fits of some tasks begin, once the task has learned its classes; in all processes of a job

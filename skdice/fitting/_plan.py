@@ -72,7 +72,7 @@ def choose(
     task = task.learn(rows, labels, reader)
     training, held_out = rows.split(settings.validation_fraction, rng)
     valid = held_out if folds.valid is None else folds.valid
-    beginning = Beginning(task, None, {})
+    beginning: Beginning = task, None, {}
     if begin := BEGINNINGS.get(task.info.name):
         beginning = begin(task, settings, reader, training, encoder, folds.seed)
     task, initial, of_head = beginning

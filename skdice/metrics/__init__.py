@@ -1,7 +1,6 @@
 """Scores for sequence tagging (whole entities, single tags) and for question answering."""
 
 from ._entities import (
-    ANY_ROLES,
     SPELLINGS,
     EntitySpan,
     are_chunk_tags,

@@ -185,10 +185,7 @@ def _suggest(trial: BaseTrial, name: str, values: Any) -> Any:
 
 
 def _default_space(estimator: BaseEstimator) -> tuple[Space, dict[str, Any]]:
-    """Return loss and learning rate as a space, and its first trial: cross-entropy as it is.
-
-    They are those of the last step of a pipeline; a ValueError says that it has none.
-    """
+    """Return loss and rate of the last step as a space, and its first trial, cross-entropy."""
     prefix, final = final_step(estimator)
     known = final.get_params(deep=False) if hasattr(final, "get_params") else {}
     missing = [name for name in ("loss", "lr", *LOSS_PARAMETERS) if name not in known]

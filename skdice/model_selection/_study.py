@@ -45,17 +45,14 @@ _KEPT = {TrialState.COMPLETE, TrialState.WAITING}
 
 @dataclass(frozen=True)
 class Objective:
-    """What Optuna maximises: the mean score of a cross-validation.
-
-    `splits` are pairs of row indices (train, test); `weights` go to ``fit``.
-    """
+    """What Optuna maximises: the mean score of a cross-validation."""
 
     estimator: BaseEstimator
     X: Any
     y: Any
-    splits: Sequence[tuple[np.ndarray, np.ndarray]]
+    splits: Sequence[tuple[np.ndarray, np.ndarray]]  # training and test rows
     scorer: Callable[..., Any]
-    weights: Mapping[str, np.ndarray]
+    weights: Mapping[str, np.ndarray]  # for fit
     space: Space
     error_score: Any
 

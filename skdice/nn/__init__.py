@@ -1,6 +1,6 @@
 """Networks, batches and the training loop; knows no estimator."""
 
-from ._batching import Batch, Batcher, StepSampler, count_epoch, to_device
+from ._batching import Batcher, StepSampler, count_epoch
 from ._chain import TagChain
 from ._checkpoint import DirectoryCheckpoint
 from ._loading import Encoder, check_peft_config, describe_encoder, read_model
@@ -23,7 +23,6 @@ from ._runtime import (
     Precision,
     Ranks,
     Runtime,
-    autocast,
     count_processes,
     current_ranks,
     denormals_flushed,

@@ -1,7 +1,7 @@
 """Which texts make up an optimiser step, and how windows become padded tensors."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -170,6 +170,7 @@ def count_epoch(
     return Epoch(windows, size, groups, n_drawn, n_steps)
 
 
+@dataclass(eq=False, repr=False)
 class StepSampler(IterableDataset[list[Batch]]):
     """Draws the optimiser steps of an epoch, each a list of batches.
 
@@ -188,36 +189,28 @@ class StepSampler(IterableDataset[list[Batch]]):
     that are its own.
     """
 
-    def __init__(
-        self,
-        batcher: Batcher,
-        step_size: int,
-        rng: np.random.Generator,
-        ranks: Ranks = ALONE,
-        *,
-        windows_per_text: int = 1,
-        draw: Draw | None = None,
-        chain: Any = None,
-        shift: np.ndarray | None = None,
-        weight: np.ndarray | None = None,
-        has_few_shapes: bool = False,
-    ) -> None:
-        step_size *= ranks.count
-        self.has_few_shapes = has_few_shapes
-        self.chain = chain
-        self.shift = shift
-        self._weight = None if weight is None else torch.from_numpy(weight)
-        self.batcher = batcher
-        self.step_size = step_size
-        self.rng = rng
-        self.ranks = ranks
-        self._epoch = count_epoch(batcher.dataset, step_size, windows_per_text, draw)
+    batcher: Batcher
+    step_size: int
+    rng: np.random.Generator
+    ranks: Ranks = ALONE
+    _: KW_ONLY
+    windows_per_text: int = 1
+    draw: Draw | None = None
+    chain: Any = None
+    shift: np.ndarray | None = None
+    weight: np.ndarray | None = None
+    has_few_shapes: bool = False
+
+    def __post_init__(self) -> None:
+        self.step_size *= self.ranks.count
+        self._weight = None if self.weight is None else torch.from_numpy(self.weight)
+        dataset = self.batcher.dataset
+        self._epoch = count_epoch(dataset, self.step_size, self.windows_per_text, self.draw)
         # In an epoch.
         self.n_texts, self.n_steps = int(self._epoch.n_drawn.sum()), self._epoch.n_steps
-        windows = self._epoch.windows
-        length = windows.offsets[:-1]
+        length = self._epoch.windows.offsets[:-1]
         if length.size:
-            length = np.add.reduceat(batcher.dataset.input_ids.lengths, length)
+            length = np.add.reduceat(dataset.input_ids.lengths, length)
         # A place in [0, 1] for each text. The distance between two neighbouring lengths is the
         # geometric mean of the texts and of the pieces between them: so texts of a length that many
         # others have may be mixed with more of them than rare, long ones, of which it costs more.
@@ -256,10 +249,7 @@ class StepSampler(IterableDataset[list[Batch]]):
             yield step
 
     def _steps(self) -> list[np.ndarray]:
-        """Put the texts of an epoch into steps, in an order of chance.
-
-        Texts lie in a step by length and chance, those of each group spread evenly.
-        """
+        """Put the texts of an epoch into steps, by length and chance, in an order of chance."""
         epoch, n_steps = self._epoch, self.n_steps
         if not n_steps:
             return []

@@ -18,7 +18,6 @@ class DirectoryCheckpoint:
     """
 
     def __init__(self, directory: str | os.PathLike[str], fingerprint: str) -> None:
-        self.directory = os.fspath(directory)
         self.path = as_path(directory) / fingerprint
 
     def load(self) -> dict[str, Any] | None:

@@ -282,10 +282,7 @@ class PairModule(SequenceModule):
         return alone | self._alone("second", input_ids, second, end - second)
 
     def _alone(self, text: str, input_ids: Tensor, first: Tensor, length: Tensor) -> Batch:
-        """Put the special tokens of one text around a part of each row.
-
-        Returned are its pieces, their mask and their token types, each of shape (n_rows, width).
-        """
+        """Return pieces, mask and token types, (n_rows, width), of a part of each row as a text."""
         assert self._frames is not None
         length = length.clamp(min=0)
         frame, width = self._frames.one, input_ids.shape[1]

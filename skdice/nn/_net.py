@@ -166,10 +166,7 @@ class TextNet(NeuralNet):
         return self
 
     def _set_rates(self, n_done: int) -> None:
-        """Raise the rates step by step for the ``warmup``, and lower them to 0 at the end.
-
-        That is the schedule "linear" of transformers.
-        """
+        """Raise the rates for the ``warmup``, then lower them to 0: transformers' "linear"."""
         n_steps = self.sampler_.n_steps * self.max_epochs
         is_count = isinstance(self.warmup, numbers.Integral)
         n_warmup = int(self.warmup) if is_count else round(self.warmup * n_steps)
@@ -347,10 +344,7 @@ class TextNet(NeuralNet):
             self.share_.fill_(self.memory_.advance())
 
     def _logits_of_loss(self, batch: Batch) -> Tensor:
-        """Return what the loss is computed of: logits, or the log-probabilities of a chain.
-
-        The batch is on the device.
-        """
+        """Return what the loss is computed of: logits, or the log-probabilities of a chain."""
         with autocast(self.precision, self.device):
             logits: Tensor = self.module_(**batch)
         if self.sampler_.chain is not None:

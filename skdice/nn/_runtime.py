@@ -30,10 +30,7 @@ _TIMEOUT = timedelta(minutes=30)
 
 
 def resolve_device(device: str) -> str:
-    """Return the device to use; "auto" is a GPU if there is one.
-
-    It is a ValueError if this machine, or this torch, does not have it.
-    """
+    """Return the device to use, a GPU for "auto" if there is one; else it has to be there."""
     n_cuda = torch.cuda.device_count() if torch.cuda.is_available() else 0
     has_mps = torch.backends.mps.is_available()
     if device == "auto":
@@ -119,10 +116,7 @@ def set_generator_states(device: Any, states: list[Tensor]) -> None:
 
 
 def shared_seed(random_state: Any, device: str) -> int:
-    """Return a seed from a random state: in all processes of a job, that of the first.
-
-    An int that is not the same in all of them is a ValueError.
-    """
+    """Return a seed from a random state: in a job that of the first process, alike if an int."""
     if isinstance(random_state, np.random.RandomState):  # It is advanced, as a generator is.
         drawn = int(random_state.randint(2**31 - 1))
     elif random_state is None or isinstance(random_state, np.random.Generator):

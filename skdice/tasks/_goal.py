@@ -152,7 +152,8 @@ def choose_decision(
             best[label] = max([best[label], *sorted(candidates)[::_STEP]], key=f1_with)
         if best == before:
             break
-    trust = dict(zip(labels, _trust(counts[0, :, 2].sum(0)).tolist()))
+    n_actual = counts[0, :, 2].sum(0)
+    trust = dict(zip(labels, (n_actual / (n_actual + _HALF_TRUSTED)).tolist()))
     return {label: shared + trust[label] * (best[label] - shared) for label in labels}
 
 
@@ -163,12 +164,6 @@ def score_candidates(scored: Sequence[Sequence[Any]]) -> list[float]:
     return list(np.unique([0.0, *steps]).tolist())
 
 
-def _trust(n_entities: np.ndarray) -> np.ndarray:
-    """Return the share of what so many entities say that is taken."""
-    share: np.ndarray = n_entities / (n_entities + _HALF_TRUSTED)
-    return share
-
-
 def _shared_decision(counts: np.ndarray, candidates: Sequence[float]) -> float:
     """Return the best decision for all labels from counts of shape (n_candidates, n_rows, 3)."""
     total = counts.sum(1)
@@ -176,7 +171,7 @@ def _shared_decision(counts: np.ndarray, candidates: Sequence[float]) -> float:
     best = [int(np.argmax(F1.value(*(total - part).T))) for part in parts]
     shared = float(np.mean([candidates[i] for i in best]))
     n_found, _, n_actual = total[candidates.index(0)]
-    return float(_trust(n_actual)) * shared if n_found else shared
+    return float(n_actual / (n_actual + _HALF_TRUSTED)) * shared if n_found else shared
 
 
 def tune_thresholds(

@@ -313,13 +313,11 @@ def _entities(found: Iterable[list[tuple[float, Entity]]]) -> list[list[Entity]]
 
 
 def _count(encoded: EncodedQueries, spans: list[list[tuple[int, int, str]]]) -> np.ndarray:
-    """Count the (word, type) pairs that start no entity, and those that do.
-
-    A word in several windows is one, and a weight counts as repetition.
-    """
+    """Count the (word, type) pairs that start no entity, and those that do; a weight repeats."""
     data = encoded.dataset
     window = np.repeat(np.arange(len(data)), data.items.lengths)
     sentence, query = data.text[window], encoded.query[window]
+    # A word in several windows is one.
     words = np.unique(np.stack([sentence, query, encoded.word], axis=1), axis=0)
     starts = {(i, start, label) for i, row in enumerate(spans) for start, _, label in row}
     weight = data.text_weight

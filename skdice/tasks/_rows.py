@@ -37,18 +37,13 @@ class TeacherLabels:
 
 @dataclass(frozen=True)
 class Rows:
-    """Checked rows of X with their labels.
-
-    Labels are a list, or an object with ``take`` and ``join``. ``weight`` and ``groups`` have an
-    entry for each row, if there are any; rows of one group are in the same part of a split.
-    ``number`` is the place of each row among those that the user gave.
-    """
+    """Checked rows of X with their labels."""
 
     X: Sequence[Any]
-    y: Any
-    weight: np.ndarray | None
-    groups: Sequence[Any] | None
-    number: np.ndarray
+    y: Any  # a list, or an object with ``take`` and ``join``
+    weight: np.ndarray | None  # of each row
+    groups: Sequence[Any] | None  # rows of one group are in the same part of a split
+    number: np.ndarray  # the place of each row among those that the user gave
 
     def __len__(self) -> int:
         return len(self.X)

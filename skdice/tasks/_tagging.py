@@ -210,8 +210,7 @@ class Tagging(WordTask, TeachableTask):
 
     @property
     def class_names(self) -> list[str]:
-        names: list[str] = self.classes.tolist()
-        return names
+        return list(self.classes.tolist())
 
     @property
     def background(self) -> int | None:

@@ -201,11 +201,8 @@ def _read_tags(tags: list[list[str]]) -> GoldEntities:
 
 def find_overlap(spans: Sequence[Span]) -> tuple[Span, Span] | None:
     """Return the first two spans of a sentence that share a word."""
-    ordered = sorted(spans)
-    for before, after in pairwise(ordered):
-        if after[0] < before[1]:
-            return before, after
-    return None
+    in_order = pairwise(sorted(spans))
+    return next((both for both in in_order if both[1][0] < both[0][1]), None)
 
 
 def _has_strings(row: Any) -> bool:

@@ -211,13 +211,10 @@ def positives_first(dataset: EncodedDataset, is_positive: np.ndarray) -> np.ndar
 
 
 class Correction(NamedTuple):
-    """What is added to the logits in training because of a draw, and what each target counts for.
+    """What makes up for a draw in training."""
 
-    The shift has the shape (n_outputs,) or (n_items, n_outputs), the weight that of the targets.
-    """
-
-    shift: np.ndarray
-    weight: np.ndarray
+    shift: np.ndarray  # is added to the logits, (n_outputs,) or (n_items, n_outputs)
+    weight: np.ndarray  # what each target counts for, of the shape of the targets
 
 
 def correct_draw(
@@ -304,10 +301,7 @@ class Task(ABC):
 
     @abstractmethod
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
-        """Return the encoded training rows and the counts of their classes.
-
-        ``sampled`` says whether an epoch may leave texts out.
-        """
+        """Return the encoded training rows; ``sampled`` is whether an epoch may leave texts out."""
 
     @property
     @abstractmethod
@@ -326,10 +320,7 @@ class Task(ABC):
     def correct(
         self, training_set: TrainingSet, loss: Loss, weight: np.ndarray, share: np.ndarray
     ) -> Correction:
-        """Return the correction of a draw.
-
-        Each item has a weight, and the share of its group of texts that an epoch has.
-        """
+        """Return the correction of a draw, with arguments as of :func:`correct_draw`."""
         assert training_set.dataset.target is not None
         return correct_draw(training_set.dataset.target, self.head.n_outputs, weight, share)
 

@@ -24,12 +24,9 @@ class Answer(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """The best spans of one question, best first, as (start, end, score) in characters.
+    """The best spans of one question, best first."""
 
-    The scores are shares, which sum to at most 1 with that of "no answer".
-    """
-
-    spans: list[tuple[int, int, float]]
+    spans: list[tuple[int, int, float]]  # start and end in characters, and score as of an Answer
     # By how much the logit of "no answer" exceeds that of the best span; inf without a span.
     no_answer: float
 

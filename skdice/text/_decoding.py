@@ -37,10 +37,7 @@ class Entity(NamedTuple):
 
 
 def check_threshold(threshold: Threshold | None, labels: Sequence[str]) -> dict[str, float]:
-    """Return the lowest score of an entity to keep, for each label that has one.
-
-    A threshold that is no number in [0, 1], or for another label, is a ValueError.
-    """
+    """Return the lowest score to keep of each label that has one, checked: labels, and [0, 1]."""
     if threshold is None:
         return {}
     threshold = by_label(threshold, labels)

@@ -111,10 +111,7 @@ def encode_words(
 def encode_rows(
     rows: Sequence[Sequence[str]], n_texts: int, reader: TextReader, truncation: str
 ) -> tuple[EncodedDataset, np.ndarray]:
-    """Encode rows of one or two texts each, a window and an item per row.
-
-    Returned are the data set, and the rows that were cut as :func:`truncated_lengths` says.
-    """
+    """Return rows of one or two texts, each a window and an item, and which of them were cut."""
     n_rows, tokenizer = len(rows), reader.tokenizer
     frame = tokenizer.pair_frame if n_texts == 2 else tokenizer.frame
     pieces = tokenizer.encode([text for row in rows for text in row], as_words=False)

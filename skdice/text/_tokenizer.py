@@ -74,10 +74,7 @@ class Frame:
         return sum(map(len, self.special))
 
     def put_around(self, *texts: Ragged) -> tuple[Ragged, Ragged]:
-        """Join the first, the second, ... text of each row with the special tokens.
-
-        Returned are the piece ids and the token types, int32.
-        """
+        """Return ids and types, int32, of the first, the second, ... text of each row, joined."""
         lengths = [text.lengths for text in texts]
         offsets = offsets_from_lengths(np.sum(lengths, axis=0) + self.n_special)
         ids = np.empty(offsets[-1], dtype=np.int32)
