@@ -78,11 +78,6 @@ def of_steps(loss, logits, target, memory, epochs=1):
     return values.detach(), gradient
 
 
-def distance(gradient, expected):
-    """Return how far a gradient is from the expected one, relative to its norm."""
-    return ((gradient - expected).norm() / expected.norm()).item()
-
-
 @pytest.mark.parametrize("name, kind", KINDS)
 def test_the_value_tends_to_that_of_the_corpus(name, kind):
     loss = fitting(SET_LOSSES[name], kind)
@@ -100,10 +95,9 @@ def test_the_gradient_of_an_epoch_tends_to_that_of_the_corpus(name, kind):
     logits, target = corpus(kind)
     _, expected = of_corpus(loss, logits, target)
     expected = expected * N_STEPS  # Each step has the gradient of a mean, one of N_STEPS.
-    far = [
-        distance(of_steps(loss, logits, target, SumsMemory(n), epochs=30)[1], expected)
-        for n in (0, 10, 1000)
-    ]
+    sizes = (0, 10, 1000)
+    found = [of_steps(loss, logits, target, SumsMemory(n), epochs=30)[1] for n in sizes]
+    far = [(gradient - expected).norm() / expected.norm() for gradient in found]
     assert far[0] > 0.1
     assert far[2] < 0.02
     assert far[0] > far[1] > far[2]

@@ -79,11 +79,6 @@ def test_weights_of_the_three_losses(weights):
     torch.testing.assert_close(scaled, got)
 
 
-def without_spans(target):
-    border, match = torch.zeros_like(target.border), torch.zeros_like(target.match)
-    return target._replace(border=border, match=match)
-
-
 def test_candidates_contain_each_other(monkeypatch):
     draw_many_candidates(monkeypatch)
     logits, target = make_windows([12, 30, 8])
@@ -100,7 +95,8 @@ def test_candidates_contain_each_other(monkeypatch):
 def test_random_candidates_are_about_one_in_a_hundred():
     logits, target = make_windows([512] * 8)
     logits[:, :2] = -1.0
-    target = without_spans(target)
+    border, match = torch.zeros_like(target.border), torch.zeros_like(target.match)
+    target = target._replace(border=border, match=match)
     torch.manual_seed(0)
     loss = QueryLoss(DiceLoss())
     is_candidate = (loss.parts(logits, target, None)[2][1] != IGNORED).view(8, 512, 512)

@@ -21,7 +21,6 @@ QUERY = {
 }
 EVERY = SPAN | QUERY
 CERTAIN = [name for name in EVERY if "random" not in name]
-ADDITIVE = [name for name in CERTAIN if "ohem" not in name]
 SEPARABLE = [name for name in SPAN if "example" in name or "dsc" not in name]
 each_certain = pytest.mark.parametrize("name", CERTAIN)
 
@@ -88,22 +87,6 @@ def test_weights_of_parts(name):
 def test_flags(name):
     assert EVERY[name].additive == ("ohem" not in name)
     assert EVERY[name].separable == (name in SEPARABLE)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ADDITIVE)
-def test_sums_of_windows_add_up(name, weighted):
-    loss = EVERY[name]
-    logits, target = make_windows(name, ignored=[2])
-    weight = window_weights(target) if weighted else None
-    parts = []
-    for i in range(5):
-        *part, items = take(logits, target, [i])
-        parts.append(loss.sums(*part, None if weight is None else weight[items]))
-    whole = loss.sums(logits, target, weight)
-    rtol, atol = (1e-5, 1e-7) if name in SPAN else (1e-9, 1e-12)
-    torch.testing.assert_close(torch.stack(parts).sum(0), whole, rtol=rtol, atol=atol)
-    torch.testing.assert_close(loss.value(whole), loss(logits, target, weight), rtol=0, atol=0)
 
 
 @each_certain
