@@ -9,9 +9,9 @@ from torch.profiler import ProfilerActivity, profile
 
 from skdice.losses import DiceLoss, MatchCandidates, QueryLoss
 
-from ..nn.toy import ToyModule, forward_of
+from ..nn.toy import ToyModule, forward_of, run_step
 from .catalogue import IGNORED, value_and_gradient
-from .windows import LOSSES, SIZE, WindowTarget, draw_many_candidates, make_step, run_step
+from .windows import LOSSES, SIZE, WindowTarget, draw_many_candidates, make_step
 from .windows import query_windows as make_windows
 
 CERTAIN = [candidates for candidates in get_args(MatchCandidates) if "random" not in candidates]
@@ -113,7 +113,7 @@ def test_replayed_batches_meet_the_same_random_candidates(name, monkeypatch):
     draw_many_candidates(monkeypatch)
     module, loss = ToyModule(n_classes=2 + 2 * SIZE, dropout=0.4).double(), QueryLoss(LOSSES[name])
     batches = make_step(make_windows, 4)
-    value, gradients = run_step(module, loss, batches)
+    value, gradients, _ = run_step(module, loss, batches)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
         parts = [loss.sums(forward_of(module)(batch), loss.target(batch)) for batch in batches]

@@ -9,9 +9,9 @@ import torch
 
 from skdice.losses import MatchCandidates, QueryLoss, SpanLoss
 
-from ..nn.toy import ToyModule
+from ..nn.toy import ToyModule, run_step
 from .catalogue import value_and_gradient
-from .windows import LOSSES, SIZE, make_step, query_windows, run_step, span_windows, take
+from .windows import LOSSES, SIZE, make_step, query_windows, span_windows, take
 
 SPAN = {f"span {name}": SpanLoss(loss) for name, loss in LOSSES.items()}
 QUERY = {
@@ -94,8 +94,8 @@ def test_flags(name):
 def test_batches_have_the_gradient_of_one_large_batch(name, weighted, n_batches):
     module = ToyModule(n_classes=2 if name in SPAN else 2 + 2 * SIZE).double()
     make = partial(span_windows, ignored=[2]) if name in SPAN else query_windows
-    value, gradients = run_step(module, EVERY[name], make_step(make, n_batches, weighted))
-    expected_value, expected = run_step(module, EVERY[name], make_step(make, 1, weighted))
+    value, gradients, _ = run_step(module, EVERY[name], make_step(make, n_batches, weighted))
+    expected_value, expected, _ = run_step(module, EVERY[name], make_step(make, 1, weighted))
     torch.testing.assert_close(value, expected_value, rtol=1e-6, atol=0)
     torch.testing.assert_close(gradients, expected, rtol=1e-5, atol=1e-7)
     # A bias shifts all logits alike, which a softmax over positions does not see.

@@ -89,6 +89,7 @@ def test_default_scores(default_corpora, average, zero_division):
         n_compared += len(y_true)
         got = entity_precision_recall_fscore_support(y_true, y_pred, **options)
         assert_scores_equal(got, precision_recall_fscore_support(y_true, y_pred, **options))
+        assert {isinstance(score, np.ndarray) for score in got} == {average is None}
         np.testing.assert_array_equal(entity_f1_score(y_true, y_pred, **options), got[2])
     assert n_compared > 2_900
 

@@ -16,7 +16,6 @@ from skdice.text import (
     TextReader,
     WordTokenizer,
     encode_questions,
-    pick_answers,
 )
 
 from ..tiny_models import WORDS
@@ -376,22 +375,3 @@ def test_large_logits_are_finite(tokenizers, dtype, scale):
         assert all(0 <= score <= 1 for _, _, score in candidates.spans)
         assert sum(score for _, _, score in candidates.spans) <= 1 + 1e-6
         assert not math.isnan(candidates.no_answer)
-
-
-CANDIDATES = [
-    Candidates([(4, 8, 0.6), (0, 3, 0.1)], -1.0),
-    Candidates([(0, 4, 0.3)], 2.0),
-    Candidates([], math.inf),
-]
-PICKED_CONTEXTS = ["the oslo", "john", "\u200b"]
-
-
-@pytest.mark.parametrize("threshold, expected", [
-    (math.inf, ["oslo", "john", ""]),
-    (2.0, ["oslo", "john", ""]),
-    (1.999, ["oslo", "", ""]),
-    (-1.0, ["oslo", "", ""]),
-    (-1.001, ["", "", ""]),
-])  # fmt: skip
-def test_pick_answers(threshold, expected):
-    assert pick_answers(CANDIDATES, PICKED_CONTEXTS, threshold) == expected
