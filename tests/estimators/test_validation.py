@@ -38,17 +38,6 @@ def test_they_are_scored_and_nothing_is_learned_of_them(case):
     assert estimator.score(X_valid, y_valid) == estimator.history_["valid_score"].iloc[-1]
 
 
-def test_patience(case):
-    """The fit ends after so many epochs without a better score, and the best weights stay."""
-    estimator, (X, y), valid = case
-    estimator.set_params(max_epochs=20, patience=1, lr=3e-2).fit(X, y, validation=valid)
-    scores = estimator.history_["valid_score"]
-    assert len(scores) < 20
-    assert estimator.best_epoch_ == scores.idxmax()
-    assert len(scores) == estimator.best_epoch_ + 1
-    assert estimator.score(*valid) == pytest.approx(scores.max())
-
-
 def test_early_stopping_and_decisions(tiny_bert):
     X, y = easy_corpus(16)
     valid = *easy_corpus(24, seed=1), np.arange(24) % 5 + 1.0

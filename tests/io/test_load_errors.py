@@ -21,7 +21,7 @@ def changed(name, edit):
         content = json.loads((directory / name).read_text())
         edit(content)
         (directory / name).write_text(json.dumps(content))
-        if name != "skdice.json":
+        if name != "skdice.json" and (directory / "skdice.json").exists():
             sign(directory)
 
     return change
@@ -173,10 +173,13 @@ def test_damaged_directories(copied_tagger, name):
     assert str(copied_tagger) in str(caught.value)
 
 
-def test_a_base_model_with_too_many_layers(own_bert):
-    content = json.loads((own_bert / "config.json").read_text())
-    (own_bert / "config.json").write_text(json.dumps({**content, "num_hidden_layers": 10**6}))
-    with pytest.raises(ValueError, match="'num_hidden_layers': 1000000, and the weights file has"):
+@pytest.mark.parametrize("name, value, message", [
+    ("num_hidden_layers", 10**6, "'num_hidden_layers': 1000000, and the weights file has"),
+    ("attn_implementation", "a/b", r"'attn_implementation': 'a/b', which may be code"),
+])  # fmt: skip
+def test_base_models_that_are_refused(own_bert, name, value, message):
+    config(**{name: value})(own_bert)
+    with pytest.raises(ValueError, match=message):
         DiceTokenTagger(own_bert, verbose=0).fit([["a"], ["b"]], [["X"], ["Y"]])
 
 
@@ -188,13 +191,6 @@ def test_the_cache_of_a_hub_has_links(saved_tagger, tmp_path):
     for path in blobs.iterdir():
         (snapshot / path.name).symlink_to(f"../../blobs/{path.name}")
     assert type(load_pretrained(snapshot)) is DiceTokenTagger
-
-
-def test_base_models_run_no_code_of_a_hub(own_bert):
-    content = json.loads((own_bert / "config.json").read_text())
-    (own_bert / "config.json").write_text(json.dumps({**content, "attn_implementation": "a/b"}))
-    with pytest.raises(ValueError, match=r"'attn_implementation': 'a/b', which may be code"):
-        DiceTokenTagger(own_bert, verbose=0).fit([["a"], ["b"]], [["X"], ["Y"]])
 
 
 @pytest.mark.parametrize("load", [load_pretrained, DiceTokenTagger.from_pretrained])

@@ -34,8 +34,7 @@ from skdice.model_selection import DiceSearchCV
 from skdice.model_selection._space import draw_parameters, make_space
 from skdice.nn import describe_encoder
 
-from ..corpora import easy_corpus, easy_pairs
-from ..tiny_models import change_weights
+from ..corpora import easy_corpus
 from .searched import Act, Peak, X, Y, make_search, trials_of
 
 matplotlib.use("Agg")
@@ -423,15 +422,3 @@ class TestWithModels:
         assert not any(search.predict_spans(X, threshold=1.0))
         assert 0 <= search.score(X, y) <= 1
         assert search.best_estimator_.verbose == 1
-
-
-def test_other_weights_at_the_same_path_are_another_search(own_bert, tmp_path):
-    X, y = easy_pairs(12)
-    piped = Pipeline([("classify", DicePairClassifier(own_bert, **FAST, verbose=0))])
-    search = make_search(
-        tmp_path / "study.journal", estimator=piped, space=lambda trial: {}, cv=2, refit=False
-    )
-    search.set_params(n_trials=1).fit(X, y)
-    change_weights(own_bert)
-    with pytest.raises(ValueError, match="belongs to another search"):
-        search.fit(X, y)
