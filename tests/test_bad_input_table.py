@@ -25,13 +25,7 @@ from skdice.losses import DiceLoss
 HEADING = "# What bad input gets"
 PAGE = Path(__file__).parents[1] / "docs" / "bad_input.md"
 TABLE = Path(os.environ.get("SKDICE_BAD_INPUT_TABLE", PAGE))
-OUTCOMES = {
-    "TypeError": TypeError,
-    "ValueError": ValueError,
-    "NotFittedError": NotFittedError,
-    "UserWarning": UserWarning,
-}
-
+OUTCOMES = {kind.__name__: kind for kind in (TypeError, ValueError, NotFittedError, UserWarning)}
 ONE_EPOCH = {"max_epochs": 1, "random_state": 0, "verbose": 0}
 NAN = float("nan")
 SENTENCES = [["john", "went", "to", "oslo"]] * 8
