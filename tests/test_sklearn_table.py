@@ -60,25 +60,20 @@ def fitted(make):
 TOOLS = {
     "cross_val_score": lambda e, X, y: cross_val_score(e, X, y, cv=2, error_score="raise"),
     "cross_val_predict": lambda e, X, y: len(cross_val_predict(e, X, y, cv=2)),
-    'cross_val_predict(method="predict_proba")': lambda e, X, y: cross_val_predict(
-        e, X, y, cv=2, method="predict_proba"
-    ),
+    'cross_val_predict(method="predict_proba")':
+        lambda e, X, y: cross_val_predict(e, X, y, cv=2, method="predict_proba"),
     "GridSearchCV": fitted(lambda e: GridSearchCV(e, GRID, cv=2, error_score="raise")),
-    "RandomizedSearchCV": fitted(
-        lambda e: RandomizedSearchCV(e, GRID, n_iter=1, cv=2, error_score="raise")
-    ),
-    "learning_curve": lambda e, X, y: learning_curve(
-        e, X, y, cv=2, train_sizes=[1.0], error_score="raise"
-    )[2],
-    "validation_curve": lambda e, X, y: validation_curve(
-        e, X, y, cv=2, param_name="gamma", param_range=[0.5], error_score="raise"
-    )[1],
-    "permutation_test_score": lambda e, X, y: permutation_test_score(
-        e, X, y, cv=2, n_permutations=1
-    )[0],
-    "permutation_importance": lambda e, X, y: (
-        permutation_importance(clone(e).fit(X, y), X, y, n_repeats=1).importances
-    ),
+    "RandomizedSearchCV":
+        fitted(lambda e: RandomizedSearchCV(e, GRID, n_iter=1, cv=2, error_score="raise")),
+    "learning_curve":
+        lambda *args: learning_curve(*args, cv=2, train_sizes=[1.0], error_score="raise")[2],
+    "validation_curve":
+        lambda *args: validation_curve(
+            *args, cv=2, param_name="gamma", param_range=[0.5], error_score="raise")[1],
+    "permutation_test_score":
+        lambda *args: permutation_test_score(*args, cv=2, n_permutations=1)[0],
+    "permutation_importance":
+        lambda e, X, y: permutation_importance(clone(e).fit(X, y), X, y, n_repeats=1).importances,
     "Pipeline": fitted(lambda e: make_pipeline("passthrough", e)),
     "FrozenEstimator": lambda e, X, y: len(FrozenEstimator(clone(e).fit(X, y)).predict(X)),
     "TunedThresholdClassifierCV": fitted(lambda e: TunedThresholdClassifierCV(e, cv=2)),
@@ -91,10 +86,9 @@ TOOLS = {
     "OneVsOneClassifier": fitted(OneVsOneClassifier),
     "OutputCodeClassifier": fitted(lambda e: OutputCodeClassifier(e, random_state=0)),
     "SelfTrainingClassifier": fitted(SelfTrainingClassifier),
-    "RandomUnderSampler": fitted(
-        lambda e: make_sampling_pipeline(RandomUnderSampler(random_state=0), e)
-    ),
-}
+    "RandomUnderSampler":
+        fitted(lambda e: make_sampling_pipeline(RandomUnderSampler(random_state=0), e)),
+}  # fmt: skip
 
 
 def read_table():

@@ -78,10 +78,8 @@ def linked(name):
 
 def pickled_in_place_of_weights(directory):
     (directory / "model.safetensors").rename(directory / "pytorch_model.bin")
-    rename = lambda content: content["sha256"].update(  # noqa: E731
-        {"pytorch_model.bin": content["sha256"].pop("model.safetensors")}
-    )
-    manifest(rename)(directory)
+    listed = lambda c: c["sha256"].pop("model.safetensors")  # noqa: E731
+    manifest(lambda c: c["sha256"].update({"pytorch_model.bin": listed(c)}))(directory)
     sign(directory)
 
 
@@ -129,39 +127,31 @@ DAMAGES = {
     "a threshold that is NaN": (field("threshold", {"type": "float", "value": "nan"}), "Got nan"),
     "unknown parameter": (manifest(lambda c: c["parameters"].update(colour=1)), "colour"),
     "no task": (manifest(lambda c: c["fitted"].pop("task")), "task"),
-    "other files": (
-        manifest(lambda c: c["sha256"].update({"../a": ""})),
-        "loaded: ../a is missing",
-    ),
+    "other files":
+        (manifest(lambda c: c["sha256"].update({"../a": ""})), "loaded: ../a is missing"),
     "a weight less": (without_a_weight, "no weights classifier.bias"),
     "another network": (config(num_hidden_layers=3), "no weights of the right shape .*layer.2"),
     # Nothing is unpickled.
     "pickled weights": (pickled_in_place_of_weights, "loaded: pytorch_model.bin is missing"),
-    "a pickle": (
-        manifest(lambda c: c["parameters"].update(lr={"type": "pickle", "value": "x"})),
-        "pickle",
-    ),
+    "a pickle":
+        (manifest(lambda c: c["parameters"].update(lr={"type": "pickle", "value": "x"})), "pickle"),
     # No code is run.
-    "another loss": (
-        manifest(lambda c: c["fitted"].update(loss={"type": "object", "value": ["os.system", []]})),
-        "there is no loss 'os.system'",
-    ),
+    "another loss": (manifest(lambda c: c["fitted"].update(
+        loss={"type": "object", "value": ["os.system", []]})), "there is no loss 'os.system'"),
     "code of a model": (config(**CODE), "'auto_map', which names code"),
-    "code of a tokenizer": (
-        changed("tokenizer_config.json", lambda content: content.update(CODE)),
-        "'auto_map', which names code",
-    ),
+    "code of a tokenizer":
+        (changed("tokenizer_config.json", lambda content: content.update(CODE)),
+         "'auto_map', which names code"),
     "kernel of a part": (config(encoder={"_attn_implementation": {"": "a/b@main"}}), "on a hub"),
     # No path leads elsewhere.
     "other weights": (config(transformers_weights="../other.safetensors"), "names code or files"),
     "link": (linked("config.json"), "config.json is a link out of it"),
     # What is not listed is not read.
-    "adapters": (
-        added("adapter_config.json", '{"base_model_name_or_path": "x/y"}'),
-        "adapter_config.json is missing, or was not saved with it",
-    ),
+    "adapters":
+        (added("adapter_config.json", '{"base_model_name_or_path": "x/y"}'),
+         "adapter_config.json is missing, or was not saved with it"),
     "special tokens": (added("special_tokens_map.json"), "not saved with it"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DAMAGES)

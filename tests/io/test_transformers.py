@@ -6,7 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel, AutoModelForQuestionAnswering, AutoTokenizer, pipeline
+from transformers import (
+    AutoModel,
+    AutoModelForQuestionAnswering,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    pipeline,
+)
 
 from skdice import DiceTokenTagger
 
@@ -89,6 +95,9 @@ def test_question_answering(fitted, family, tmp_path):
 def test_a_head_of_skdice_has_its_encoder(fitted, case, tmp_path):
     estimator, _, _ = fitted(case)
     estimator.save_pretrained(tmp_path)
+    if case == "two texts":  # No other head is loaded in its place.
+        with pytest.raises(RuntimeError, match="mismatched"):
+            AutoModelForSequenceClassification.from_pretrained(tmp_path)
     encoder = AutoModel.from_pretrained(tmp_path)
     expected = estimator.net_.module_.transformer.state_dict()
     for name, weight in encoder.state_dict().items():

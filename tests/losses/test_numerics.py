@@ -16,14 +16,12 @@ GAPS = (5, 17, 30, 50, 88, 176)
 SATURATED = [
     CrossEntropyLoss(),
     *(FocalLoss(gamma=gamma) for gamma in (0, 0.5, 1, 2)),
-    DiceLoss(),
-    DiceLoss(square_denominator=False),
-    TverskyLoss(alpha=0.3, beta=0.7),
-    TverskyLoss(alpha=0.3, beta=0.7, square_denominator=False),
+    *(DiceLoss(square_denominator=square) for square in (True, False)),
+    *(TverskyLoss(alpha=0.3, beta=0.7, square_denominator=square) for square in (True, False)),
+    *(SelfAdjustingDiceLoss(alpha=alpha) for alpha in (0, 0.01, 0.5, 1, 2)),
     *(
-        SelfAdjustingDiceLoss(alpha=alpha, square_denominator=square)
+        SelfAdjustingDiceLoss(alpha=alpha, square_denominator=False)
         for alpha in (0, 0.01, 0.5, 1, 2)
-        for square in (True, False)
     ),
     SelfAdjustingDiceLoss(alpha=0.5, level="example", average="macro"),
     SelfAdjustingDiceLoss(alpha=0.5, average="sum", background=0),

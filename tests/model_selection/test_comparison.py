@@ -170,3 +170,4 @@ def test_caption():
         "0, 1, 2; mean ± standard deviation over the seeds, in %; Δ to ce with the 95 % interval"
     )
     assert "more to tune" not in make_comparison().caption()
+    assert "epochs 'auto'" in make_comparison(n_epochs="auto").caption()

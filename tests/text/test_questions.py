@@ -116,29 +116,6 @@ def test_characters_are_those_of_transformers_without_white_space(model, tokeniz
                 assert (encoded.start[i], encoded.end[i]) == (start, start + len(covered.strip()))
 
 
-def check_characters(encoded, context):
-    """Compare where spans may start and end with the definition, in a context of one window."""
-    start, end = encoded.start.tolist(), encoded.end.tolist()
-    is_filled = [False] + [a < b for a, b in zip(start[1:], end[1:])]
-    filled = np.flatnonzero(is_filled)
-    for i in range(len(start)):
-        before, after = filled[filled < i], filled[filled > i]
-        may_start = is_filled[i] and all(start[j] < start[i] for j in before)
-        may_end = is_filled[i] and all(end[j] > end[i] for j in after)
-        assert (bool(encoded.can_start[i]), bool(encoded.can_end[i])) == (may_start, may_end), i
-        if is_filled[i]:
-            text = context[start[i] : end[i]]
-            assert text
-            assert text == text.strip()
-
-
-@given(strange_text)
-@settings(deadline=None, max_examples=100)
-def test_where_spans_may_start_and_end_in_any_text(tokenizers, context):
-    for tokenizer in tokenizers.values():
-        check_characters(encode_one(context, tokenizer, 5000), context)
-
-
 def check_targets(encoded, rows):
     """Compare the targets of all windows with the definition; rows are (context, answer)."""
     assert encoded.dataset.target.shape == (encoded.dataset.item_offsets[-1], 2)
