@@ -15,6 +15,7 @@ import torch
 from skdice._digest import digest
 from skdice.fitting import CONSTANTS
 from skdice.nn import _onnx
+from skdice.tasks import Answering, Classifying, Tagging
 
 from .tiny_models import BUILDERS, build_bert
 
@@ -110,3 +111,17 @@ def constants(monkeypatch):
             monkeypatch.setitem(CONSTANTS, name, CONSTANTS[name]._replace(value=value))
 
     return set_constants
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """The training rows of every fit, in order, those of folds too."""
+    rows = []
+    for task in (Tagging, Classifying, Answering):
+
+        def record(self, training, *args, training_set=task.training_set):
+            rows.append(training)
+            return training_set(self, training, *args)
+
+        monkeypatch.setattr(task, "training_set", record)
+    return rows

@@ -11,27 +11,13 @@ import pytest
 import torch
 from sklearn.exceptions import NotFittedError
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSearchCV,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-    compare_losses,
-)
+import skdice
 from skdice.losses import DiceLoss
 
 HEADING = "# What bad input gets"
 PAGE = Path(__file__).parents[1] / "docs" / "bad_input.md"
 TABLE = Path(os.environ.get("SKDICE_BAD_INPUT_TABLE", PAGE))
-OUTCOMES = {
-    "TypeError": TypeError,
-    "ValueError": ValueError,
-    "NotFittedError": NotFittedError,
-    "UserWarning": UserWarning,
-}
-
+OUTCOMES = {kind.__name__: kind for kind in (TypeError, ValueError, NotFittedError, UserWarning)}
 ONE_EPOCH = {"max_epochs": 1, "random_state": 0, "verbose": 0}
 NAN = float("nan")
 SENTENCES = [["john", "went", "to", "oslo"]] * 8
@@ -62,23 +48,23 @@ def changed(rows, i, row):
 
 
 def tag(model, X=SENTENCES, y=TAGS, sample_weight=None, **parameters):
-    return DiceTokenTagger(model, **{**ONE_EPOCH, **parameters}).fit(X, y, sample_weight)
+    return skdice.DiceTokenTagger(model, **{**ONE_EPOCH, **parameters}).fit(X, y, sample_weight)
 
 
 def query(model, y):
-    return DiceQueryTagger(model, **ONE_EPOCH).fit(SENTENCES, y)
+    return skdice.DiceQueryTagger(model, **ONE_EPOCH).fit(SENTENCES, y)
 
 
 def extract(model, X=QUESTIONS, y=ANSWERS):
-    return DiceSpanExtractor(model, **ONE_EPOCH).fit(X, y)
+    return skdice.DiceSpanExtractor(model, **ONE_EPOCH).fit(X, y)
 
 
 def classify(model, X=TEXTS, y=LABELS):
-    return DiceTextClassifier(model, **ONE_EPOCH).fit(X, y)
+    return skdice.DiceTextClassifier(model, **ONE_EPOCH).fit(X, y)
 
 
 def classify_pairs(model, X):
-    return DicePairClassifier(model, **ONE_EPOCH).fit(X, LABELS)
+    return skdice.DicePairClassifier(model, **ONE_EPOCH).fit(X, LABELS)
 
 
 def tag_any_words(model):
@@ -93,14 +79,14 @@ def lose(logits, target):
 
 def search(model, **parameters):
     settings = {"n_trials": 2, "cv": 2, "refit": False, "random_state": 0, "verbose": 0}
-    tagger = DiceTokenTagger(model, **ONE_EPOCH)
-    return DiceSearchCV(tagger, **{**settings, **parameters}).fit(SENTENCES, TAGS)
+    tagger = skdice.DiceTokenTagger(model, **ONE_EPOCH)
+    return skdice.DiceSearchCV(tagger, **{**settings, **parameters}).fit(SENTENCES, TAGS)
 
 
 def compare(model):
-    tagger = DiceTokenTagger(model, **ONE_EPOCH)
+    tagger = skdice.DiceTokenTagger(model, **ONE_EPOCH)
     arguments = (SENTENCES, TAGS, SENTENCES, TAGS)
-    return compare_losses(tagger, *arguments, losses=("dice", "dsc"), verbose=0)
+    return skdice.compare_losses(tagger, *arguments, losses=("dice", "dsc"), verbose=0)
 
 
 # Several calls: each of them gets what the row says.
@@ -123,63 +109,53 @@ CASES = {
         lambda model: classify(model, TEXTS * 2),
         lambda model: classify_pairs(model, PAIRS * 2),
     ],
-    "a negative `sample_weight`": [
-        lambda model: tag(model, sample_weight=[1, 1, -1, 1, 1, 1, 1, 1])
-    ],
+    "a negative `sample_weight`":
+        [lambda model: tag(model, sample_weight=[1, 1, -1, 1, 1, 1, 1, 1])],
     "a parameter out of its range": [lambda model: tag(model, batch_size=0)],
     "a parameter that the loss does not have": [lambda model: tag(model, loss="ce", gamma=1.0)],
     "`unlabeled` rows that are no rows of X": [
-        lambda model: DiceTokenTagger(model).fit(SENTENCES, TAGS, unlabeled=["john lives"]),
-        lambda model: DiceTextClassifier(model).fit(TEXTS, LABELS, unlabeled=PAIRS),
-        lambda model: DicePairClassifier(model).fit(PAIRS, LABELS, unlabeled=TEXTS),
+        lambda model: skdice.DiceTokenTagger(model).fit(SENTENCES, TAGS, unlabeled=["john lives"]),
+        lambda model: skdice.DiceTextClassifier(model).fit(TEXTS, LABELS, unlabeled=PAIRS),
+        lambda model: skdice.DicePairClassifier(model).fit(PAIRS, LABELS, unlabeled=TEXTS),
     ],
     "`unlabeled` to an estimator that labels no rows": [
-        lambda model: DiceQueryTagger(model).fit(SENTENCES, TAGS, unlabeled=SENTENCES),
-        lambda model: DiceSpanExtractor(model).fit(QUESTIONS, ANSWERS, unlabeled=QUESTIONS),
+        lambda model: skdice.DiceQueryTagger(model).fit(SENTENCES, TAGS, unlabeled=SENTENCES),
+        lambda model: skdice.DiceSpanExtractor(model).fit(QUESTIONS, ANSWERS, unlabeled=QUESTIONS),
     ],
     "a `model` that is nowhere": [lambda model: tag("no-such-directory/model")],
     "X to predict before `fit`": [
-        lambda model: DiceTokenTagger(model).predict(SENTENCES),
-        lambda model: DiceSpanExtractor(model).predict(QUESTIONS),
-        lambda model: DiceTextClassifier(model).predict(TEXTS),
+        lambda model: skdice.DiceTokenTagger(model).predict(SENTENCES),
+        lambda model: skdice.DiceSpanExtractor(model).predict(QUESTIONS),
+        lambda model: skdice.DiceTextClassifier(model).predict(TEXTS),
     ],
     "words that are empty, invisible or longer than a window": [tag_any_words],
     "a sentence that is not split": [lambda model: tag(model, changed(SENTENCES, 2, "john lives"))],
-    "a word that is missing": [
-        lambda model: tag(model, changed(SENTENCES, 2, ["john", NAN, "to", "oslo"]))
-    ],
+    "a word that is missing":
+        [lambda model: tag(model, changed(SENTENCES, 2, ["john", NAN, "to", "oslo"]))],
     "more or fewer tags than words": [
         lambda model: tag(model, y=changed(TAGS, 2, ["O"])),
         lambda model: query(model, changed(TAGS, 2, ["O"])),
     ],
     "one tag in all of y": [lambda model: tag(model, y=[["O"] * 4] * 8)],
-    "a span outside its sentence": [
-        lambda model: query(model, changed([[(0, 1, "PER")]] * 8, 2, [(0, 9, "PER")]))
-    ],
+    "a span outside its sentence":
+        [lambda model: query(model, changed([[(0, 1, "PER")]] * 8, 2, [(0, 9, "PER")]))],
     "overlapping entities": [lambda model: query(model, [[(0, 2, "PER"), (1, 3, "LOC")]] * 8)],
     "tags that mark no entities": [lambda model: query(model, [["NOUN"] * 4] * 8)],
-    "a table without its columns": [
-        lambda model: extract(model, pd.DataFrame(QUESTIONS, columns=["question", "text"]))
-    ],
-    "a question or context that is empty": [
-        lambda model: extract(model, changed(QUESTIONS, 1, ("city ?", " ")))
-    ],
-    "a question longer than a window": [
-        lambda model: extract(model, changed(QUESTIONS, 1, ("city " * 70, "mary in rome")))
-    ],
-    "an answer beside its `answer_start`": [
-        lambda model: extract(model, y=changed(ANSWERS, 1, {"text": ["rome"], "answer_start": [5]}))
-    ],
-    "an answer as a str that stands several times in its context": [
-        lambda model: extract(model, X=changed(QUESTIONS, 0, ("city ?", "oslo or oslo")))
-    ],
-    "an answer that its context does not have": [
-        lambda model: extract(model, y=changed(ANSWERS, 1, "paris"))
-    ],
+    "a table without its columns":
+        [lambda model: extract(model, pd.DataFrame(QUESTIONS, columns=["question", "text"]))],
+    "a question or context that is empty":
+        [lambda model: extract(model, changed(QUESTIONS, 1, ("city ?", " ")))],
+    "a question longer than a window":
+        [lambda model: extract(model, changed(QUESTIONS, 1, ("city " * 70, "mary in rome")))],
+    "an answer beside its `answer_start`":
+        [lambda model: extract(model, y=["oslo", {"text": ["rome"], "answer_start": [5]}])],
+    "an answer as a str that stands several times in its context":
+        [lambda model: extract(model, X=changed(QUESTIONS, 0, ("city ?", "oslo or oslo")))],
+    "an answer that its context does not have":
+        [lambda model: extract(model, y=changed(ANSWERS, 1, "paris"))],
     "a text that is missing": [lambda model: classify(model, changed(TEXTS, 1, NAN))],
-    "a row that is no pair": [
-        lambda model: classify_pairs(model, changed(PAIRS, 1, ("a", "b", "c")))
-    ],
+    "a row that is no pair":
+        [lambda model: classify_pairs(model, changed(PAIRS, 1, ("a", "b", "c")))],
     "a label that is missing": [
         lambda model: classify(model, y=changed(LABELS, 1, None)),
         lambda model: classify(model, y=changed(LABELS, 1, NAN)),
@@ -190,20 +166,17 @@ CASES = {
         lambda model: classify(model, y=[["a"], ["a", "b"], [], ["b"]]),
         lambda model: classify(model, y=[["a", "b"]] * 4),
     ],
-    "two columns of labels with one name": [
-        lambda model: classify(model, y=pd.DataFrame(np.eye(4, 2, dtype=int), columns=[*"aa"])),
-    ],
-    "texts longer than `max_length`": [
-        lambda model: classify(model, changed(TEXTS, 1, "oslo " * 70))
-    ],
+    "two columns of labels with one name":
+        [lambda model: classify(model, y=pd.DataFrame(np.eye(4, 2, dtype=int), columns=[*"aa"]))],
+    "texts longer than `max_length`":
+        [lambda model: classify(model, changed(TEXTS, 1, "oslo " * 70))],
     "targets that are no class": [lambda model: lose((4, 3), [0, 1, 2, 3])],
     "logits of another shape": [lambda model: lose((4, 3, 1), [0, 1, 2, 0])],
     "a list of grids for `DiceSearchCV`": [lambda model: search(model, space=[{"loss": ["ce"]}])],
-    "a search in which every trial fails": [
-        lambda model: search(model, space=lambda trial: {"gamma": -1.0}, error_score=np.nan)
-    ],
+    "a search in which every trial fails":
+        [lambda model: search(model, space=lambda trial: {"gamma": -1.0}, error_score=np.nan)],
     "a baseline that is not compared": [compare],
-}
+}  # fmt: skip
 
 
 def test_every_row_has_a_case():

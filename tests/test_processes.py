@@ -20,14 +20,8 @@ from .corpora import easy_pairs
 from .model_selection.searched import X, Y, make_search, trials_of
 
 pytestmark = pytest.mark.slow
-FAST = {
-    "max_epochs": 1,
-    "lr": 2e-3,
-    "batch_size": 8,
-    "precision": "fp32",  # As the tests have it in this process.
-    "random_state": 0,
-    "verbose": 0,
-}
+FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+FAST |= {"precision": "fp32"}  # As the tests have it in this process.
 
 
 def test_cross_validation(tiny_bert):

@@ -8,32 +8,20 @@ import pytest
 import skdice
 
 ROOT = Path(skdice.__file__).parent
-FILES = sorted(ROOT.rglob("*.py"))
+TREES = {path: ast.parse(path.read_text("utf-8")) for path in sorted(ROOT.rglob("*.py"))}
 
 
-def private_imports(path: Path, source: str) -> list[str]:
+def private_imports(path: Path, tree: ast.AST) -> list[str]:
     """Return the modules of other rooms that a file imports past their ``__init__``."""
     parts = path.relative_to(ROOT).parts
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
-            base = parts[: len(parts) - node.level]
-            target = (*base, *(node.module or "").split("."))
+            target = (*parts[: len(parts) - node.level], *(node.module or "").split("."))
             is_other_room = target[0] != parts[0] and (ROOT / target[0]).is_dir()
             if is_other_room and any(name.startswith("_") for name in target[1:]):
                 found.append(".".join(target))
     return found
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_room_imports_faces_of_other_rooms_only(path: Path) -> None:
-    assert private_imports(path, path.read_text(encoding="utf-8")) == []
-
-
-def test_a_private_import_is_found() -> None:
-    path = ROOT / "nn" / "_net.py"
-    assert private_imports(path, "from ..text._tags import are_chunk_tags") == ["text._tags"]
-    assert private_imports(path, "from ._batching import Batch") == []
 
 
 # Of named tuples, and of libraries that have no public name for it.
@@ -78,17 +66,20 @@ def private_reads(tree: ast.AST, own: set[str]) -> list[str]:
     )
 
 
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 ROOM_NAMES: dict[str, set[str]] = {}
 for _path, _tree in TREES.items():
     ROOM_NAMES.setdefault(room_of(_path), set()).update(defined_names(_tree))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_room_reads_no_private_attribute_of_another(path: Path) -> None:
+@pytest.mark.parametrize("path", TREES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_room_asks_other_rooms_for_what_is_public(path: Path) -> None:
+    assert private_imports(path, TREES[path]) == []
     assert private_reads(TREES[path], ROOM_NAMES[room_of(path)]) == []
 
 
-def test_a_private_read_is_found() -> None:
+def test_what_is_private_is_found() -> None:
+    path, past = ROOT / "nn" / "_net.py", ast.parse("from ..text._tags import are_chunk_tags")
+    assert private_imports(path, past) == ["text._tags"]
+    assert private_imports(path, ast.parse("from ._batching import Batch")) == []
     tree = ast.parse("estimator._task.row; self._own; other._own; entity._replace(start=1)")
     assert private_reads(tree, {"_own"}) == ["_task"]

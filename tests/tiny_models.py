@@ -5,42 +5,10 @@ from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
 
+import tokenizers as tk
 import torch
+import transformers as tr
 from safetensors.torch import load_file, save_file
-from tokenizers import (
-    Tokenizer,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
-from transformers import (
-    BertConfig,
-    BertModel,
-    BertTokenizerFast,
-    DebertaV2Config,
-    DebertaV2Model,
-    DebertaV2Tokenizer,
-    DistilBertConfig,
-    DistilBertModel,
-    DistilBertTokenizerFast,
-    ElectraConfig,
-    ElectraModel,
-    ModernBertConfig,
-    ModernBertModel,
-    MPNetConfig,
-    MPNetModel,
-    MPNetTokenizerFast,
-    PreTrainedTokenizerFast,
-    RobertaConfig,
-    RobertaModel,
-    RobertaTokenizerFast,
-    XLNetConfig,
-    XLNetModel,
-    XLNetTokenizer,
-)
 
 TEXT = """
 a the in of to and at with for from on by was is lives works met saw said went city john mary anna
@@ -62,99 +30,99 @@ BERT_SPECIAL = {
 
 
 def build_bert(path: Path, max_position_embeddings: int = 64, **config) -> str:
-    n_pieces = _save_wordpiece(BertTokenizerFast, path, BERT_SPECIAL.values())
-    torch_config = BertConfig(
+    n_pieces = _save_wordpiece(tr.BertTokenizerFast, path, BERT_SPECIAL.values())
+    torch_config = tr.BertConfig(
         vocab_size=n_pieces, max_position_embeddings=max_position_embeddings, **{**SIZES, **config}
     )
-    return save(BertModel(torch_config, add_pooling_layer=False), path)
+    return save(tr.BertModel(torch_config, add_pooling_layer=False), path)
 
 
 def build_distilbert(path: Path, num_hidden_layers: int = 2) -> str:
-    n_pieces = _save_wordpiece(DistilBertTokenizerFast, path, BERT_SPECIAL.values())
-    config = DistilBertConfig(
+    n_pieces = _save_wordpiece(tr.DistilBertTokenizerFast, path, BERT_SPECIAL.values())
+    config = tr.DistilBertConfig(
         vocab_size=n_pieces, max_position_embeddings=64, dim=32, n_layers=num_hidden_layers,
         n_heads=2, hidden_dim=64,
     )  # fmt: skip
-    return save(DistilBertModel(config), path)
+    return save(tr.DistilBertModel(config), path)
 
 
 def build_mpnet(path: Path, **config) -> str:
     """Positions are counted from the padding index on, if the ids of pieces are given."""
-    n_pieces = _save_wordpiece(MPNetTokenizerFast, path, ["<s>", "<pad>", "</s>", "[UNK]"])
-    torch_config = MPNetConfig(
+    n_pieces = _save_wordpiece(tr.MPNetTokenizerFast, path, ["<s>", "<pad>", "</s>", "[UNK]"])
+    torch_config = tr.MPNetConfig(
         vocab_size=n_pieces, max_position_embeddings=66, **{**SIZES, **config}
     )
-    return save(MPNetModel(torch_config, add_pooling_layer=False), path)
+    return save(tr.MPNetModel(torch_config, add_pooling_layer=False), path)
 
 
 def build_electra(path: Path, **config) -> str:
     """As ELECTRA-small: embeddings narrower than the layers, a projection in between."""
-    n_pieces = _save_wordpiece(BertTokenizerFast, path, BERT_SPECIAL.values())
-    torch_config = ElectraConfig(
+    n_pieces = _save_wordpiece(tr.BertTokenizerFast, path, BERT_SPECIAL.values())
+    torch_config = tr.ElectraConfig(
         vocab_size=n_pieces, embedding_size=16, max_position_embeddings=64, **{**SIZES, **config}
     )
-    return save(ElectraModel(torch_config), path)
+    return save(tr.ElectraModel(torch_config), path)
 
 
 def build_roberta(path: Path, **config) -> str:
     tokenizer = _byte_level_bpe(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
-    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
-    RobertaTokenizerFast(tokenizer_object=tokenizer).save_pretrained(path)
-    torch_config = RobertaConfig(
+    tokenizer.post_processor = tk.processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    tr.RobertaTokenizerFast(tokenizer_object=tokenizer).save_pretrained(path)
+    torch_config = tr.RobertaConfig(
         vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=66, type_vocab_size=1,
         pad_token_id=1, bos_token_id=0, eos_token_id=2, **{**SIZES, **config},
     )  # fmt: skip
-    return save(RobertaModel(torch_config, add_pooling_layer=False), path)
+    return save(tr.RobertaModel(torch_config, add_pooling_layer=False), path)
 
 
 def build_modernbert(path: Path) -> str:
     """Rotary positions; one layer with full and one with local attention."""
     special = list(BERT_SPECIAL.values())
     tokenizer = _byte_level_bpe(special)
-    tokenizer.normalizer = normalizers.NFC()
-    tokenizer.post_processor = processors.TemplateProcessing(
+    tokenizer.normalizer = tk.normalizers.NFC()
+    tokenizer.post_processor = tk.processors.TemplateProcessing(
         single="[CLS]:0 $A:0 [SEP]:0",
         pair="[CLS]:0 $A:0 [SEP]:0 $B:0 [SEP]:0",
         special_tokens=[(token, special.index(token)) for token in ("[CLS]", "[SEP]")],
     )
-    PreTrainedTokenizerFast(
+    tr.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_input_names=["input_ids", "attention_mask"],
         model_max_length=64,
         **BERT_SPECIAL,
     ).save_pretrained(path)
-    config = ModernBertConfig(
+    config = tr.ModernBertConfig(
         vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=64, local_attention=8,
         pad_token_id=0, cls_token_id=2, bos_token_id=2, sep_token_id=3, eos_token_id=3,
         hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
         mlp_dropout=0.1,
     )  # fmt: skip
-    return save(ModernBertModel(config), path)
+    return save(tr.ModernBertModel(config), path)
 
 
 def build_deberta_v2(path: Path) -> str:
     """As DeBERTa-v3: relative positions in buckets, no position embeddings, no token types."""
     special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
     pieces = [*_unigram_pieces(special), ("[MASK]", 0.0)]
-    DebertaV2Tokenizer(vocab=pieces, unk_id=3).save_pretrained(path)
-    config = DebertaV2Config(
+    tr.DebertaV2Tokenizer(vocab=pieces, unk_id=3).save_pretrained(path)
+    config = tr.DebertaV2Config(
         vocab_size=len(pieces), max_position_embeddings=64, type_vocab_size=0,
         relative_attention=True, position_buckets=8, pos_att_type=["p2c", "c2p"],
         position_biased_input=False, norm_rel_ebd="layer_norm", share_att_key=True, **SIZES,
     )  # fmt: skip
-    return save(DebertaV2Model(config), path)
+    return save(tr.DebertaV2Model(config), path)
 
 
 def build_xlnet(path: Path, num_hidden_layers: int = 2) -> str:
     """Padding on the left, the class token last with a token type of its own."""
     special = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
     pieces = _unigram_pieces(special)
-    XLNetTokenizer(vocab=pieces, unk_id=0).save_pretrained(path)
-    config = XLNetConfig(
+    tr.XLNetTokenizer(vocab=pieces, unk_id=0).save_pretrained(path)
+    config = tr.XLNetConfig(
         vocab_size=len(pieces), d_model=32, n_layer=num_hidden_layers, n_head=2, d_inner=64,
         pad_token_id=5,
     )  # fmt: skip
-    return save(XLNetModel(config), path)
+    return save(tr.XLNetModel(config), path)
 
 
 def change_weights(path: str | Path) -> None:
@@ -188,18 +156,18 @@ def _save_wordpiece(tokenizer_class, path: Path, special) -> int:
     return len(pieces)
 
 
-def _byte_level_bpe(special: list[str]) -> Tokenizer:
+def _byte_level_bpe(special: list[str]) -> tk.Tokenizer:
     """Return a byte-level BPE that takes a word without a space before it for a word's rest."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer = tk.Tokenizer(tk.models.BPE())
+    tokenizer.pre_tokenizer = tk.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = tk.decoders.ByteLevel()
     tokenizer.train_from_iterator(
         [" ".join(WORDS)] * 3,
-        trainers.BpeTrainer(
+        tk.trainers.BpeTrainer(
             vocab_size=400,
             show_progress=False,
             special_tokens=special,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            initial_alphabet=tk.pre_tokenizers.ByteLevel.alphabet(),
         ),
     )
     return tokenizer

@@ -122,47 +122,30 @@ CANCELLED = {"result": [region()], "was_cancelled": True}
 RELATION = {"type": "relation", "from_id": "a", "to_id": "b"}
 
 
-@pytest.mark.parametrize(
-    "reader, content, parameters, n_rows, expected",
-    [
-        (
-            read_label_studio,
-            [
-                task(predictions=[{"result": [region()]}]),
-                task(CANCELLED),
-                task(CANCELLED, [region()]),
-                task([region(), RELATION, choices("pos"), RELATION]),
-                task(
-                    [region(labels=[]), region(to_name="title")], data={"text": TEXT, "title": "A"}
-                ),
-                {"data": {"text": TEXT}},
-            ],
-            {},
-            3,
-            "tasks without an annotation: 2 (rows 0, 5); tasks with cancelled annotations only: 1 "
-            "(row 1); cancelled annotations: 1 (row 2); results of type 'relation': 2 (row 3); "
-            "results of type 'choices': 1 (row 3); regions without a label: 1 (row 4); regions of "
-            "'title': 1 (row 4)",
-        ),
-        (
-            read_label_studio, [task([region(from_name="a"), region()])], {"from_name": "label"}, 1,
-            'results of the tag "a": 1 (row 0)',
-        ),
-        (
-            read_doccano,
-            [
-                {"text": "a", "entities": [], "relations": [{}, {}], "cats": ["pos"]},
-                {"text": "b"},
-                {"text": "c", "label": None},
-                {"text": "d", "label": [], "Comments": ["hm"]},
-            ],
-            {},
-            2,
-            "relations: 2 (row 0); labels of the text: 1 (row 0); texts without annotations: 2 "
-            "(rows 1, 2); comments: 1 (row 3)",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("reader, content, parameters, n_rows, expected", [
+    (read_label_studio, [
+        task(predictions=[{"result": [region()]}]),
+        task(CANCELLED),
+        task(CANCELLED, [region()]),
+        task([region(), RELATION, choices("pos"), RELATION]),
+        task([region(labels=[]), region(to_name="title")], data={"text": TEXT, "title": "A"}),
+        {"data": {"text": TEXT}},
+    ], {}, 3,
+     "tasks without an annotation: 2 (rows 0, 5); tasks with cancelled annotations only: 1 "
+     "(row 1); cancelled annotations: 1 (row 2); results of type 'relation': 2 (row 3); "
+     "results of type 'choices': 1 (row 3); regions without a label: 1 (row 4); regions of "
+     "'title': 1 (row 4)"),
+    (read_label_studio, [task([region(from_name="a"), region()])], {"from_name": "label"}, 1,
+     'results of the tag "a": 1 (row 0)'),
+    (read_doccano, [
+        {"text": "a", "entities": [], "relations": [{}, {}], "cats": ["pos"]},
+        {"text": "b"},
+        {"text": "c", "label": None},
+        {"text": "d", "label": [], "Comments": ["hm"]},
+    ], {}, 2,
+     "relations: 2 (row 0); labels of the text: 1 (row 0); texts without annotations: 2 "
+     "(rows 1, 2); comments: 1 (row 3)"),
+])  # fmt: skip
 def test_what_is_left_out_is_counted(write, reader, content, parameters, n_rows, expected):
     X, y, left_out = read_warned(reader, write(content), **parameters)
     assert len(X) == len(y) == n_rows
@@ -242,35 +225,28 @@ def test_a_wrong_value_is_read_or_an_error_names_the_row(tmp_path_factory, name,
 
 
 class TestWriters:
-    @pytest.mark.parametrize(
-        "writer, X, y, parameters, message",
-        [
-            *(
-                (writer, X, y, {}, message)
-                for _, writer, _ in TOOLS.values()
-                for X, y, message in (
-                    (["a"], [[(0, 2, "X")]], "row 0 has 1 characters and the span"),
-                    (["a"], [[(0, 1)]], "row 0 has"),
-                    (["a"], [[], []], "same number of rows; got 1 rows of"),
-                    (["a", "\ud83d"], [[], []], "row 1 of X has half of a surrogate pair"),
-                    (["a"], [[(0, 1, "\udc00")]], "label of a span in row 0 of y has half"),
-                )
-            ),
-            (write_label_studio, ["ab"], [[(0, 2, "X", 0.5), (0, 1, "X")]], {}, "row 0 has one w"),
-            *(
-                (write_label_studio, ["a"], [[]], {name: value}, f"'{name}' parameter")
-                for name, value in (
-                    ("text", ["a", "b"]),
-                    ("from_name", None),
-                    ("from_name", ""),
-                    ("model_version", 2),
-                )
-            ),
-        ],
-    )
-    def test_errors(self, tmp_path, writer, X, y, parameters, message):
+    @pytest.mark.parametrize("X, y, message", [
+        (["a"], [[(0, 2, "X")]], "row 0 has 1 characters and the span"),
+        (["a"], [[(0, 1)]], "row 0 has"),
+        (["a"], [[], []], "same number of rows; got 1 rows of"),
+        (["a", "\ud83d"], [[], []], "row 1 of X has half of a surrogate pair"),
+        (["a"], [[(0, 1, "\udc00")]], "label of a span in row 0 of y has half"),
+    ])  # fmt: skip
+    @pytest.mark.parametrize("writer", [write_label_studio, write_doccano])
+    def test_rows(self, tmp_path, writer, X, y, message):
         with pytest.raises((ValueError, TypeError), match=message):
-            writer(tmp_path / "new", X, y, **parameters)
+            writer(tmp_path / "new", X, y)
+        assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize("parameters, message", [
+        ({"y": [[(0, 2, "X", 0.5), (0, 1, "X")]]}, "row 0 has one w"),
+        ({"text": ["a", "b"]}, "'text' parameter"),
+        *(({"from_name": name}, "'from_name' parameter") for name in (None, "")),
+        ({"model_version": 2}, "'model_version' parameter"),
+    ])  # fmt: skip
+    def test_of_label_studio(self, tmp_path, parameters, message):
+        with pytest.raises((ValueError, TypeError), match=message):
+            write_label_studio(tmp_path / "new", **{"X": ["ab"], "y": [[]], **parameters})
         assert not list(tmp_path.iterdir())
 
     def test_doccano_has_no_scores(self, tmp_path):

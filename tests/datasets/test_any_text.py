@@ -39,46 +39,24 @@ def write_squad(texts):
 # Name of a file, its content with some texts, how they are read again, and what they cannot have.
 FORMATS = {
     "conll": (lines("{1}\tX\n"), lambda path: read_conll(path)[0][0], "\t\r\n"),
-    "conll space": (
-        lines("{1} X\n"),
-        lambda path: read_conll(path, separator=" ")[0][0],
-        " \t\r\n",
-    ),
-    "conllu": (
-        lines("{0}\t{1}\t_\tX" + "\t_" * 6 + "\n"),
-        lambda path: read_conllu(path)[0][0],
-        "\t\r\n",
-    ),
-    "glue": (
-        lambda texts: "sentence1\tsentence2\tlabel\n" + lines("{1}\tb\t1\n")(texts),
-        lambda path: [first for first, _ in read_pairs(path)[0]],
-        "\t\r\n",
-    ),
-    "er": (
-        lines("a\t{1}\t1\n"),
-        lambda path: [b for _, b in read_pairs(path, layout="er")[0]],
-        "\t\r\n",
-    ),
-    "quora": (
-        lambda texts: quote(
-            [("question1", "question2", "is_duplicate"), *((text, "b", 0) for text in texts)], "\t"
-        ),
-        lambda path: [first for first, _ in read_pairs(path)[0]],
-        "\r",
-    ),
-    "csv": (
-        lambda texts: quote([("label", "text"), *((1, text) for text in texts)], ","),
-        lambda path: read_labeled_text(path, separator=",")[0],
-        "\r",
-    ),
+    "conll space":
+        (lines("{1} X\n"), lambda path: read_conll(path, separator=" ")[0][0], " \t\r\n"),
+    "conllu": (lines("{0}\t{1}\t_\tX" + "\t_" * 6 + "\n"),
+               lambda path: read_conllu(path)[0][0], "\t\r\n"),
+    "glue": (lambda texts: "sentence1\tsentence2\tlabel\n" + lines("{1}\tb\t1\n")(texts),
+             lambda path: [first for first, _ in read_pairs(path)[0]], "\t\r\n"),
+    "er": (lines("a\t{1}\t1\n"), lambda path: [b for _, b in read_pairs(path, layout="er")[0]],
+           "\t\r\n"),
+    "quora": (lambda texts: quote([("question1", "question2", "is_duplicate"),
+                                   *((text, "b", 0) for text in texts)], "\t"),
+              lambda path: [first for first, _ in read_pairs(path)[0]], "\r"),
+    "csv": (lambda texts: quote([("label", "text"), *((1, text) for text in texts)], ","),
+            lambda path: read_labeled_text(path, separator=",")[0], "\r"),
     "tsv": (lines("1\t{1}\n"), lambda path: read_labeled_text(path, text=1, label=0)[0], "\t\r\n"),
-    "spaces": (
-        lines("1 {1}\n"),
-        lambda path: read_labeled_text(path, text=1, label=0, separator=" ")[0],
-        "\r\n",
-    ),
-}
-FORMATS["squad"] = (write_squad, lambda path: list(read_squad(path)[0]["context"]), "")
+    "spaces": (lines("1 {1}\n"),
+               lambda path: read_labeled_text(path, text=1, label=0, separator=" ")[0], "\r\n"),
+    "squad": (write_squad, lambda path: list(read_squad(path)[0]["context"]), ""),
+}  # fmt: skip
 ODD = ["\u00a0", "\u200b", "\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\u3000", "😀", '"']
 
 

@@ -6,11 +6,9 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import KFold, StratifiedGroupKFold, cross_val_score
-from transformers import AutoModel, AutoModelForSequenceClassification
 
 from skdice import DicePairClassifier, DiceTextClassifier
 from skdice.model_selection import tune_decision
@@ -257,15 +255,6 @@ class TestHeadsThatBeginAsRegressions:
         assert "trained already" in choices.loc["head_lr", "why"]
         assert again.net_.head_lr == again.lr_
 
-    def test_transformers_loads_no_other_head_in_its_place(self, tiny_bert, tmp_path):
-        texts = make_texts(tiny_bert, **STILL).fit(*easy_texts(120))
-        texts.save_pretrained(tmp_path)
-        with pytest.raises(RuntimeError, match="mismatched"):
-            AutoModelForSequenceClassification.from_pretrained(tmp_path)
-        encoder = AutoModel.from_pretrained(tmp_path).state_dict()
-        own = texts.net_.module_.transformer.state_dict()
-        assert all(torch.equal(own[name], weight) for name, weight in encoder.items())
-
 
 class TestSimilarities:
     X = tuple((f"item{i} of acme", f"item{i + (i % 3 > 0)} of acme") for i in range(60))
@@ -366,17 +355,15 @@ class TestThreshold:
     X, y = same_or_other(40, positive_share=0.1)
     texts = tuple(f"{first} {second}" for first, second in X)
 
-    def test_of_texts_it_is_the_share_of_a_rare_class(self, tiny_bert):
+    def test_it_is_the_share_of_a_rare_class(self, tiny_bert):
+        pairs = make_pairs(tiny_bert, **STILL).fit(self.X, self.y)
+        assert pairs.threshold_ == pytest.approx(0.1)
         one = make_texts(tiny_bert, **STILL).fit(self.texts, self.y)
         assert one.threshold_ == pytest.approx(0.1)
         probability = one.predict_proba(self.texts)[:, 1]
         np.testing.assert_array_equal(one.predict(self.texts), probability > 0.1)
         weighted = clone(one).fit(self.texts, self.y, sample_weight=1 + self.y)
         assert weighted.threshold_ == pytest.approx(2 * 0.1 / 1.1)
-
-    def test_of_pairs_it_is_the_share_too(self, tiny_bert):
-        pairs = make_pairs(tiny_bert, **STILL).fit(self.X, self.y)
-        assert pairs.threshold_ == pytest.approx(0.1)
 
     def test_the_positive_class_may_be_the_first(self, tiny_bert):
         one = make_texts(tiny_bert, **STILL, pos_label=0).fit(self.texts, 1 - self.y)
@@ -421,20 +408,3 @@ class TestThreshold:
         with pytest.raises(ValueError, match=message):
             one.threshold_ = threshold
         np.testing.assert_array_equal(one.threshold_, before)
-
-    @pytest.mark.parametrize("kind", ["pairs", "classes", "labels"])
-    def test_it_is_tuned_out_of_fold(self, quick_bert, kind):
-        make = make_pairs if kind == "pairs" else make_texts
-        X, y = {
-            "pairs": (self.X, self.y),
-            "classes": easy_texts(24, n_classes=3),
-            "labels": easy_labels(24),
-        }[kind]
-        tuned = make(quick_bert, max_epochs=1, threshold="cv").fit(X, y)
-        plain = make(quick_bert, max_epochs=1, threshold=0.5 if kind != "classes" else "auto")
-        scores = internals(plain.fit(X, y)).out_of_fold_scores(X, y)
-        assert not np.array_equal(tuned.threshold_, plain.threshold_) or kind != "pairs"
-        task = internals(plain).task
-        both = [internals(one).task.decide(np.stack(scores)) for one in (tuned, plain)]
-        score, before = (task.metric(np.asarray(y), predicted) for predicted in both)
-        assert score >= before

@@ -20,13 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
+import skdice
 from skdice.datasets import make_pairs, make_questions, make_tagging
 
 from ..corpora import easy_texts
@@ -49,11 +43,11 @@ def unequal(X, y):
 
 TAGGED = make_tagging(20, ratio=2, random_state=0)
 DATA = {
-    DiceTokenTagger: TAGGED,
-    DiceQueryTagger: TAGGED,
-    DiceTextClassifier: unequal(*easy_texts(24)),
-    DicePairClassifier: make_pairs(16, positive_share=0.4, random_state=0),
-    DiceSpanExtractor: make_questions(16, ratio=20, unanswerable_share=0.3, random_state=0),
+    skdice.DiceTokenTagger: TAGGED,
+    skdice.DiceQueryTagger: TAGGED,
+    skdice.DiceTextClassifier: unequal(*easy_texts(24)),
+    skdice.DicePairClassifier: make_pairs(16, positive_share=0.4, random_state=0),
+    skdice.DiceSpanExtractor: make_questions(16, ratio=20, unanswerable_share=0.3, random_state=0),
 }
 
 
@@ -65,7 +59,7 @@ class Case:
         queries = {"queries": {"PER": "john mary", "LOC": "oslo paris", "ORG": "acme"}}
         self.estimator = cls(
             model, loss="dice", max_epochs=1, lr=2e-3, precision="fp32", random_state=0, verbose=0,
-            **(queries if cls is DiceQueryTagger else {}),
+            **(queries if cls is skdice.DiceQueryTagger else {}),
         )  # fmt: skip
         self.fitted = self.fit()
         self.outputs = outputs(self.fitted, self.X)
@@ -140,7 +134,7 @@ def test_every_parameter_is_documented(cls):
 
 
 def test_a_subclass_may_have_a_constructor_of_its_own():
-    class Mine(DiceTokenTagger):
+    class Mine(skdice.DiceTokenTagger):
         def __init__(self, model="m", *, size=1):
             super().__init__(model, lr=1e-4)
             self.size = size

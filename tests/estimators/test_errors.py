@@ -7,7 +7,6 @@ test_bad_input_table. Settings that are known to collapse are told.
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from skdice import (
@@ -33,7 +32,6 @@ from ..spies import internals
 FAST = {"max_epochs": 1, "lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 QUERIES = {"PER": "john mary", "LOC": "oslo paris"}
 X, Y = easy_corpus(12)
-SPANS = [[(0, 1, "PER")] for _ in X]
 QUESTIONS = [("city ?", "anna in oslo"), ("met ?", "the mary saw"), ("city ?", "by rome to")]
 ANSWERS = ["oslo", "mary", "rome"]
 ROWS = {
@@ -57,10 +55,6 @@ def refuses(parts, call):
     with pytest.raises(ValueError) as caught:
         call()
     assert all(part in str(caught.value) for part in parts), caught.value
-
-
-def with_row(rows, i, row):
-    return [row if j == i else old for j, old in enumerate(rows)]
 
 
 # Of all estimators: parameters, and what the message names beside the first of them.
@@ -152,28 +146,18 @@ def test_parameters_of_an_estimator(tiny_bert, cls, parameters, parts):
     refuses(name + parts, lambda: made.fit(*ROWS[cls]))
 
 
-@pytest.mark.parametrize(
-    "cls, X, y, parts",
-    [
-        (DiceTokenTagger, [], [], ["no sentence"]),
-        (DiceTokenTagger, [[], []], [[], []], ["2 sentences and no words"]),
-        (DiceQueryTagger, X, [["O"] * len(row) for row in X], ["12 rows"]),
-        (DiceQueryTagger, X, with_row(SPANS, 5, [(1, 2, "LOC"), (0, 2, "PER")]), ["Row 5"]),
-        (DiceTextClassifier, ["a", "b", "c"], [True, False, 1], ["row 2"]),
-        (DiceTextClassifier, ["a", "b", "c"], [1, float("nan"), float("nan")], ["rows 1, 2"]),
-        (DiceTextClassifier, ["a", "b", "c"], [[0, 1], [1, 2], [0, 0]], ["row 1, column 1", "2"]),
-        (DiceTextClassifier, ["a", "b", "c"], [[0], [1], [0]], ["two columns or more"]),
-        (DiceTextClassifier, ["a", "b", "c"], np.zeros((3, 2), int), ["no 1"]),
-        (DiceTextClassifier, ["a", "b"], pd.DataFrame(np.eye(2, 3, dtype=int), columns=[*"xyx"]),
-         ["'x'", "columns 0, 2"]),
-        (DicePairClassifier, (["a"] * 3, ["b"] * 3), [0, 1, 0], ["list(zip(first, second))"]),
-        (DiceSpanExtractor, QUESTIONS, ["oslo", {"text": ["mary"] * 2, "answer_start": [4]}, ""],
-         ["row 1", "2 texts and 1 starts"]),
-        (DiceSpanExtractor, QUESTIONS, ["oslo", {"text": [" "], "answer_start": [3]}, "rome"],
-         ["row 1", "tokenizer"]),
-    ],
-    ids=lambda value: value.__name__ if isinstance(value, type) else "",
-)  # fmt: skip
+@pytest.mark.parametrize("cls, X, y, parts", [
+    (DiceTokenTagger, [], [], ["no sentence"]),
+    (DiceTokenTagger, [[], []], [[], []], ["2 sentences and no words"]),
+    (DiceQueryTagger, X, [["O"] * len(row) for row in X], ["12 rows"]),
+    (DiceTextClassifier, ["a", "b", "c"], [[0], [1], [0]], ["two columns or more"]),
+    (DiceTextClassifier, ["a", "b", "c"], np.zeros((3, 2), int), ["no 1"]),
+    (DicePairClassifier, (["a"] * 3, ["b"] * 3), [0, 1, 0], ["list(zip(first, second))"]),
+    (DiceSpanExtractor, QUESTIONS, ["oslo", {"text": ["mary"] * 2, "answer_start": [4]}, ""],
+     ["row 1", "2 texts and 1 starts"]),
+    (DiceSpanExtractor, QUESTIONS, ["oslo", {"text": [" "], "answer_start": [3]}, "rome"],
+     ["row 1", "tokenizer"]),
+], ids=lambda value: value.__name__ if isinstance(value, type) else "")  # fmt: skip
 def test_rows(tiny_bert, cls, X, y, parts):
     refuses(parts, lambda: make(cls, tiny_bert).fit(X, y))
 

@@ -17,14 +17,12 @@ import pytest
 import torch
 import transformers as tr
 
-from skdice import DiceSpanExtractor, DiceTokenTagger
-from skdice.nn import Batcher, TokenModule, describe_encoder
+from skdice import DiceTokenTagger
+from skdice.nn import TokenModule, describe_encoder
 
 from ..corpora import easy_corpus
 from ..quick import quick
-from ..spies import encoded_rows
 from ..tiny_models import BUILDERS, build_bert, save
-from .test_span import easy_questions
 
 N_PIECES = 300
 N_LAYERS = 2
@@ -209,18 +207,6 @@ def test_layers_that_cannot_be_told_apart(models, name, n_frozen_layers):
         TokenModule(models(name), 3, n_frozen_layers)
 
 
-@pytest.fixture(scope="module", params=quick(QUICK, OWN))
-def own(request):
-    """The name of a family with its own tokenizer."""
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def tagger(own, tiny_models):
-    how = {**FAST, "lr": 1e-2, "max_epochs": 5}
-    return DiceTokenTagger(tiny_models(own), **how).fit(*easy_corpus(96))
-
-
 def test_other_families(tmp_path, tokenizer):
     """Those that read padding are refused, and every tiny model is among those above."""
     model = save_model(tr.ConvBertConfig(**BERT, embedding_size=16), tmp_path, tokenizer)
@@ -229,78 +215,14 @@ def test_other_families(tmp_path, tokenizer):
     assert set(OWN) == set(BUILDERS)
 
 
-class TestOwnTokenizers:
-    """Our tokenizer, padding and batches must not show beside transformers alone."""
-
-    X = (["john", "saw", "oslo"], ["mary"], ["the", "small", "company", "near", "rome"])
-
-    def test_learns_and_gives_one_tag_per_word(self, own, tagger):
-        assert tagger.score(*easy_corpus(40, seed=1)) > 0.9
-        assert tagger.max_length_ == (FAMILIES[own].limit or 512)
-        longest = tagger.max_length_ - tagger.tokenizer_.frame.n_special
-        strange = ["", "\u200b", "\x00", "\ud800", "<sep>", "[SEP]", "</s>", "😀", "x" * 500]
-        X = [[], strange, ["the"] * longest, ["the"] * 600, ["john"], [""]]
-        assert [len(tags) for tags in tagger.predict(X)] == [len(words) for words in X]
-        assert all(np.isfinite(p).all() for p in tagger.predict_proba(X))
-
-    def test_tagger(self, own, tagger):
-        ours = tagger.tokenizer_
-        tokenizer, transformer = ours.tokenizer, tagger.net_.module_.transformer.eval()
-        inputs = tokenizer(
-            [" " + " ".join(words) for words in self.X],
-            padding=True,
-            return_token_type_ids=FAMILIES[own].takes_types,
-            return_tensors="pt",
-        )
-        with torch.inference_mode():
-            logits = transformer(**inputs).logits
-        batcher = Batcher(encoded_rows(tagger, self.X), 8, ours.pad_id, ours.pads_left)
-        batch = batcher.collate(np.arange(len(self.X)))
-        for name in ("input_ids", "attention_mask"):
-            assert torch.equal(batch[name], inputs[name])
-        for i, (words, p) in enumerate(zip(self.X, tagger.predict_proba(self.X))):
-            starts = [1 + sum(len(word) + 1 for word in words[:j]) for j in range(len(words))]
-            pieces = [inputs.char_to_token(i, start) for start in starts]
-            np.testing.assert_allclose(p, logits[i, pieces].softmax(-1).numpy(), atol=1e-5)
-
-    def test_extractor(self, own, tiny_models):
-        """All spans of a context, from the logits of all positions and the offsets of pieces."""
-        how = {**FAST, "loss": "ce", "max_length": 40, "n_best": 1000}
-        extractor = DiceSpanExtractor(tiny_models(own), **how).fit(*easy_questions(16))
-        X, _ = easy_questions(4, seed=1)
-        no_answer_score = extractor.no_answer_score(X)
-        for i, (found, (question, context)) in enumerate(zip(extractor.predict_spans(X), X)):
-            logits, null, offsets = span_logits(extractor, FAMILIES[own], question, context)
-            total = sum(map(np.exp, logits.values())) + np.exp(null)
-            assert no_answer_score[i] == pytest.approx(null - max(logits.values()), abs=1e-4)
-            expected = sorted((np.exp(value) / total for value in logits.values()), reverse=True)
-            np.testing.assert_allclose([span.score for span in found], expected, atol=1e-5)
-            a, b = max(logits, key=logits.get)
-            best = context[offsets[a][0] : offsets[b][1]].strip()
-            assert found[0].text == best == extractor.predict(X)[i]
-
-
-def span_logits(extractor, family, question, context):
-    """Return the logits of all spans by pieces, that of "no answer", and the pieces' offsets."""
-    tokenizer, transformer = extractor.tokenizer_.tokenizer, extractor.net_.module_.transformer
-    texts = (context, question) if family.pads_left else (question, context)
-    inputs = tokenizer(
-        *texts,
-        return_offsets_mapping=True,
-        return_token_type_ids=family.takes_types,
-        return_tensors="pt",
-    )
-    offsets = inputs.pop("offset_mapping")[0].tolist()
-    which = [None if text is None else texts[text] for text in inputs.sequence_ids()]
-    # The mark of a word's beginning may be a piece of its own, which covers no letter.
-    pieces = [
-        j
-        for j, (text, (first, last)) in enumerate(zip(which, offsets))
-        if text == context and text[first:last].strip()
-    ]
-    with torch.inference_mode():
-        output = transformer.eval()(**inputs)
-    start, end = output.start_logits[0].double(), output.end_logits[0].double()
-    logits = {(a, b): float(start[a] + end[b]) for a in pieces for b in pieces if a <= b}
-    is_null = inputs["input_ids"][0] == tokenizer.cls_token_id
-    return logits, float((start + end)[is_null]), offsets
+@pytest.mark.parametrize("name", quick(QUICK, OWN))
+def test_own_tokenizers_give_one_tag_per_word(name, tiny_models):
+    how = {**FAST, "lr": 1e-2, "max_epochs": 5}
+    tagger = DiceTokenTagger(tiny_models(name), **how).fit(*easy_corpus(96))
+    assert tagger.score(*easy_corpus(40, seed=1)) > 0.9
+    assert tagger.max_length_ == (FAMILIES[name].limit or 512)
+    longest = tagger.max_length_ - tagger.tokenizer_.frame.n_special
+    strange = ["", "\u200b", "\x00", "\ud800", "<sep>", "[SEP]", "</s>", "😀", "x" * 500]
+    X = [[], strange, ["the"] * longest, ["the"] * 600, ["john"], [""]]
+    assert [len(tags) for tags in tagger.predict(X)] == [len(words) for words in X]
+    assert all(np.isfinite(p).all() for p in tagger.predict_proba(X))

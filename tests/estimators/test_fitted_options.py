@@ -1,12 +1,9 @@
 """Options of a tagger that its network is fitted with: ``crf`` and ``word_shapes``."""
 
-import pickle
-
 import numpy as np
 import pytest
 
 from skdice import DiceTokenTagger
-from skdice.estimators import load_pretrained
 
 from . import test_crf, test_word_shapes
 
@@ -14,37 +11,16 @@ ROWS = {"crf": (test_crf.X, test_crf.Y), "word_shapes": (test_word_shapes.X, tes
 PARAMETERS = test_crf.PARAMETERS
 
 
-def scores(tagger, option):
-    return np.concatenate(list(tagger.predict_proba(ROWS[option][0])))
-
-
-@pytest.fixture(scope="module", params=ROWS)
-def option(request):
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def fitted(quick_bert, option):
-    tagger = DiceTokenTagger(quick_bert, max_epochs=8, **{option: True}, **PARAMETERS)
-    return tagger.fit(*ROWS[option])
-
-
-def test_saved_and_loaded(fitted, option, tmp_path):
-    fitted.save_pretrained(tmp_path / "saved")
-    loaded = load_pretrained(tmp_path / "saved")
-    assert getattr(loaded, f"{option}_")
-    expected = scores(fitted, option)
-    np.testing.assert_array_equal(scores(loaded, option), expected)
-    np.testing.assert_array_equal(scores(pickle.loads(pickle.dumps(fitted)), option), expected)
-
-
 @pytest.mark.slow
-def test_onnx(fitted, option, traced_once):
+@pytest.mark.parametrize("option", ROWS)
+def test_onnx(option, quick_bert, traced_once):
     pytest.importorskip("onnxruntime")
-    other = pickle.loads(pickle.dumps(fitted)).set_params(runtime="onnx")
-    np.testing.assert_allclose(scores(other, option), scores(fitted, option), atol=1e-4)
-    other.set_params(runtime="onnx-int8")
-    np.testing.assert_allclose(scores(other, option), scores(fitted, option), atol=0.05)
+    X, y = ROWS[option]
+    tagger = DiceTokenTagger(quick_bert, max_epochs=8, **{option: True}, **PARAMETERS).fit(X, y)
+    expected = np.concatenate(tagger.predict_proba(X))
+    for runtime, atol in (("onnx", 1e-4), ("onnx-int8", 0.05)):
+        found = np.concatenate(tagger.set_params(runtime=runtime).predict_proba(X))
+        np.testing.assert_allclose(found, expected, atol=atol)
 
 
 CAPITALISED = [["the", "Rome", "met"]] * 8, [["O", "B-X", "O"]] * 8

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, f1_score
 
 from skdice.metrics import count_by_label
-from skdice.tasks import Goal, choose_decision, tune_thresholds
+from skdice.tasks import Goal, choose_decision
 from skdice.text import by_label
 
 CANDIDATES = sorted((np.arange(-40, 41) / 10).tolist(), key=abs)
@@ -112,30 +111,3 @@ class TestChoice:
 def test_errors(parts, metric, message):
     with pytest.raises(ValueError, match=message):
         Goal(**parts, metric=metric).check()
-
-
-def two_classes(n, seed):
-    rng = np.random.default_rng(seed)
-    y = (rng.random(n) < 0.25).astype(int)
-    return rng.normal(y - 2.0, 1).round(1), y
-
-
-def macro_f1(y, predicted):
-    """F1 of the columns of two 0/1 matrices, and their mean; quicker than scikit-learn's."""
-    return np.mean(2 * (y & predicted).sum(0) / np.maximum(y.sum(0) + predicted.sum(0), 1))
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("metric", [f1_score, accuracy_score])
-def test_two_classes_are_as_good_as_can_be(seed, metric):
-    decision, y = two_classes(60, seed)
-
-    def score(threshold):
-        return metric(y, decision > threshold)
-
-    best = tune_thresholds(decision, score, is_multilabel=False)
-    values = np.unique(decision)
-    everything = [values[0] - 1, *(values[1:] + values[:-1]) / 2, values[-1] + 1, 0.0]
-    scores = [score(threshold) for threshold in everything]
-    assert score(best) == max(scores)
-    assert abs(best) == min(abs(t) for t, s in zip(everything, scores) if s == max(scores))

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from scipy.special import expit, softmax
@@ -191,15 +190,3 @@ class TestCalibration:
         logits = inner.logits(inner.task.encode(X[1:2], inner.fitted.reader).dataset)
         p = softmax(logits, axis=0) if loss == "ce" else expit(logits)
         np.testing.assert_allclose(p[:2], [[0.9, 0.9], [0.1, 0.1]], atol=0.02)
-
-
-def test_is_saved_and_on_the_card(tiny_bert, tmp_path):
-    X, y = rare_entities()
-    tagger = DiceTokenTagger(tiny_bert, **FAST).fit(X, y)
-    tagger.save_pretrained(tmp_path / "saved")
-    card = (tmp_path / "saved" / "README.md").read_text("utf-8")
-    assert "18 texts" in card
-    assert "entities are rare, and 6 of 48 sentences have one" in card
-    loaded = DiceTokenTagger.from_pretrained(tmp_path / "saved")
-    assert loaded.negative_ratio_ == 2.0
-    pd.testing.assert_frame_equal(loaded.choices_, tagger.choices_)

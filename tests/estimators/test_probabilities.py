@@ -109,12 +109,6 @@ class TestValues:
             np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-12)
         assert (np.minimum(p, 1 - p).mean() < 0.01) == (scale > 1)
 
-    def test_shares_of_answers_and_of_no_answer_sum_to_one(self, fitted):
-        estimator, X = fitted("questions")
-        for row, no_answer in zip(row_scores(estimator, X), estimator.no_answer_score(X)):
-            shares = values_of(row)
-            assert shares.sum() + shares.max() * np.exp(no_answer) == pytest.approx(1, abs=1e-5)
-
 
 @contextmanager
 def scaled_logits(estimator, scale):

@@ -13,7 +13,6 @@ from sklearn.pipeline import make_pipeline
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
 from skdice.nn import TextNet
-from skdice.tasks import Classifying, Tagging
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 X = [["john", "lives", "in", "rome"], ["mary", "met", "peter", "today"]] * 8
@@ -52,21 +51,6 @@ def tagger(quick_bert):
 @pytest.fixture
 def classifier(quick_bert):
     return DiceTextClassifier(quick_bert, max_epochs=1, **PARAMETERS)
-
-
-@pytest.fixture
-def seen(monkeypatch):
-    """The training rows of every fit, in order."""
-    rows = []
-    for task in (Tagging, Classifying):
-        training_set = task.training_set
-
-        def record(self, training, *args, training_set=training_set):
-            rows.append(training)
-            return training_set(self, training, *args)
-
-        monkeypatch.setattr(task, "training_set", record)
-    return rows
 
 
 def weights(estimator):
@@ -175,16 +159,6 @@ def test_progress_and_card_tell_of_teachers(tagger, capsys, tmp_path):
 
 class TestTeacher:
     """A fitted estimator labels the rows in place of three networks."""
-
-    def test_a_tagger(self, tagger, seen):
-        teacher = clone(tagger).set_params(max_epochs=5).fit(X, Y)
-        seen.clear()
-        tagger.fit(X, Y, unlabeled=UNLABELED, teacher=teacher)
-        [taught] = seen
-        assert [*X, *X, UNLABELED[0], UNLABELED[2]] == taught.X
-        assert taught.y == [*Y, *Y, *teacher.predict(UNLABELED)[[0, 2]]]
-        sure = [p.max(1).min() for p in teacher.predict_proba([UNLABELED[0], UNLABELED[2]])]
-        np.testing.assert_allclose(taught.weight[-2:], sure, rtol=1e-6)
 
     def test_one_of_scikit_learn_and_folds_without_a_class(self, quick_bert, seen):
         """Columns go by the names of the classes; a fold learns the classes that it has."""

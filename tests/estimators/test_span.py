@@ -101,28 +101,6 @@ class TestForms:
             assert answers.predict(same).tolist() == expected.tolist()
             np.testing.assert_array_equal(answers.no_answer_score(same), score)
 
-    def test_answers(self, tiny_bert):
-        X, y = easy_questions(12, unanswerable=0.25)
-        texts = [(row["text"] or [""])[0] for row in y]
-        assert "" in texts
-        expected = make(tiny_bert, max_epochs=1).fit(X, y).no_answer_score(X)
-        mixed = [
-            [row, text, [text], {"text": [text]}][i % 4]
-            for i, (row, text) in enumerate(zip(y, texts))
-        ]
-        objects = np.empty(12, dtype=object)
-        objects[:] = y
-        for same in (
-            texts,
-            pd.Series(texts, index=range(12, 0, -1)),
-            [[text] if text else [] for text in texts],
-            objects,
-            mixed,
-        ):
-            extractor = make(tiny_bert, max_epochs=1).fit(X, same)
-            np.testing.assert_array_equal(extractor.no_answer_score(X), expected)
-            assert extractor.n_misaligned_ == 0
-
     def test_names_of_columns(self, tiny_bert):
         X, y = easy_questions(8)
         table = pd.DataFrame(X, columns=["question", "context"]).assign(id=range(8))

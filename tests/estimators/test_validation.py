@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 
 from skdice import DiceTextClassifier, DiceTokenTagger
 from skdice.model_selection import tune_decision
-from skdice.tasks import Rows, Tagging, split_rows
+from skdice.tasks import Rows, split_rows
 
 from ..corpora import easy_corpus, easy_texts
 from ..io.conftest import CASES, make
@@ -36,17 +36,6 @@ def test_they_are_scored_and_nothing_is_learned_of_them(case):
     for name, weight in estimator.net_.module_.state_dict().items():
         np.testing.assert_array_equal(weight, alone[name])
     assert estimator.score(X_valid, y_valid) == estimator.history_["valid_score"].iloc[-1]
-
-
-def test_patience(case):
-    """The fit ends after so many epochs without a better score, and the best weights stay."""
-    estimator, (X, y), valid = case
-    estimator.set_params(max_epochs=20, patience=1, lr=3e-2).fit(X, y, validation=valid)
-    scores = estimator.history_["valid_score"]
-    assert len(scores) < 20
-    assert estimator.best_epoch_ == scores.idxmax()
-    assert len(scores) == estimator.best_epoch_ + 1
-    assert estimator.score(*valid) == pytest.approx(scores.max())
 
 
 def test_early_stopping_and_decisions(tiny_bert):
@@ -121,21 +110,14 @@ class TestGroups:
         estimator.set_params(validation_fraction=0.25).fit(X, y, groups=groups)
         assert len(X) - internals(estimator).fitted.n_rows in sizes.values()
 
-    def test_folds(self, tiny_bert, monkeypatch):
+    def test_folds(self, tiny_bert, seen):
         X, y = easy_corpus(12)
         groups = [i // 3 for i in range(12)]
-        seen = []
-        training_set = Tagging.training_set
-
-        def recorded(self, rows, *args):
-            seen.append(rows.groups)
-            return training_set(self, rows, *args)
-
-        monkeypatch.setattr(Tagging, "training_set", recorded)
         DiceTokenTagger(tiny_bert, background_bias="cv", **FAST).fit(X, y, groups=groups)
-        assert seen[0] == groups
-        assert sorted(len(part) for part in seen[1:]) == [9, 9, 9, 9]
-        assert all(part.count(name) in (0, 3) for part in seen[1:] for name in range(4))
+        first, *parts = (rows.groups for rows in seen)
+        assert first == groups
+        assert sorted(map(len, parts)) == [9, 9, 9, 9]
+        assert all(part.count(name) in (0, 3) for part in parts for name in range(4))
 
 
 ROW = [["x"]], [["O"]]

@@ -10,11 +10,9 @@ from sklearn.base import clone
 from transformers import pipeline
 
 from skdice import DiceTokenTagger
-from skdice.estimators import load_pretrained
 from skdice.text import SHAPES
 
 from ..quick import quick
-from .test_checkpoints import assert_same_fit, continued, killed
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 # The encoder sees the same sentence twice; the tags depend on the case of a word alone.
@@ -102,18 +100,6 @@ def test_padding_does_not_count(fitted, side):
     tagger.tokenizer_.tokenizer.padding_side = side
     (p,) = tagger.predict_proba([X[0]])
     np.testing.assert_allclose(tagger.predict_proba([X[0], X[0] * 4])[0], p, atol=1e-5)
-
-
-def test_goes_on_from_a_checkpoint_with_members(fitted, tmp_path):
-    plain = clone(fitted).set_params(max_epochs=4, n_members=2).fit(X, Y)
-    assert plain.score(X, Y) == 1.0
-    kept = clone(plain).set_params(checkpoint_dir=tmp_path / "states")
-    killed(kept, X, Y, epoch=2)
-    again, n_epochs = continued(kept, X, Y)
-    assert n_epochs == 2 * 4 - 1
-    assert_same_fit(again, plain)
-    plain.save_pretrained(tmp_path / "saved")
-    np.testing.assert_array_equal(scores(load_pretrained(tmp_path / "saved")), scores(plain))
 
 
 def test_errors(fitted):

@@ -6,13 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
+import skdice
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..estimators.test_span import easy_questions
@@ -29,13 +23,13 @@ def two_texts(n, seed=0):
 
 # Estimators, and their rows by number and seed.
 CASES = {
-    "tagger": (DiceTokenTagger, easy_corpus),
-    "pairs": (DicePairClassifier, easy_pairs),
-    "texts": (DiceTextClassifier, functools.partial(easy_texts, n_classes=3)),
-    "two texts": (DiceTextClassifier, two_texts),  # Its head begins as a regression.
-    "labels": (DiceTextClassifier, easy_labels),
-    "questions": (DiceSpanExtractor, functools.partial(easy_questions, unanswerable=0.3)),
-    "queries": (DiceQueryTagger, easy_corpus),
+    "tagger": (skdice.DiceTokenTagger, easy_corpus),
+    "pairs": (skdice.DicePairClassifier, easy_pairs),
+    "texts": (skdice.DiceTextClassifier, functools.partial(easy_texts, n_classes=3)),
+    "two texts": (skdice.DiceTextClassifier, two_texts),  # Its head begins as a regression.
+    "labels": (skdice.DiceTextClassifier, easy_labels),
+    "questions": (skdice.DiceSpanExtractor, functools.partial(easy_questions, unanswerable=0.3)),
+    "queries": (skdice.DiceQueryTagger, easy_corpus),
 }
 
 

@@ -6,37 +6,36 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel, AutoModelForQuestionAnswering, AutoTokenizer, pipeline
+from transformers import (
+    AutoModel,
+    AutoModelForQuestionAnswering,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    pipeline,
+)
 
 from skdice import DiceTokenTagger
 
 from ..corpora import easy_corpus
 from ..spies import encoded_rows, internals
+from ..tiny_models import BUILDERS
 from .conftest import FAST
 
-FAMILIES = ["bert", "roberta", "xlnet", "modernbert", "deberta_v2", "distilbert"]
 
-
-class TestTagger:
-    @pytest.fixture(params=FAMILIES)
-    def tagger(self, request, fitted, tmp_path):
-        estimator, X, _ = fitted("tagger", request.param)
-        estimator.save_pretrained(tmp_path)
-        return estimator, [sentence for sentence in X if len(sentence) > 3], str(tmp_path)
-
-    def test_pipeline(self, tagger):
-        estimator, X, directory = tagger
-        estimator.set_params(decode="argmax")
-        tags = estimator.predict(X).tolist()
-        estimator.set_params(decode="constrained")
-        tagging = pipeline("token-classification", model=directory, ignore_labels=[])
-        for sentence, expected, p in zip(X, tags, estimator.predict_proba(X)):
-            pieces = tagging(" ".join(sentence))
-            starts = np.cumsum([0, *[len(word) + 1 for word in sentence[:-1]]])
-            # The first piece may begin with the space before the word.
-            found = [next(e for e in pieces if start < e["end"]) for start in starts]
-            assert [entity["entity"] for entity in found] == expected
-            np.testing.assert_allclose([e["score"] for e in found], p.max(axis=1), atol=1e-5)
+@pytest.mark.parametrize("family", BUILDERS)
+def test_tagger(fitted, family, tmp_path):
+    estimator, X, _ = fitted("tagger", family)
+    estimator.save_pretrained(tmp_path)
+    X = [sentence for sentence in X if len(sentence) > 3]
+    tags = copy.copy(estimator).set_params(decode="argmax").predict(X)
+    tagging = pipeline("token-classification", model=str(tmp_path), ignore_labels=[])
+    for sentence, expected, p in zip(X, tags, estimator.predict_proba(X)):
+        pieces = tagging(" ".join(sentence))
+        starts = np.cumsum([0, *[len(word) + 1 for word in sentence[:-1]]])
+        # The first piece may begin with the space before the word.
+        found = [next(e for e in pieces if start < e["end"]) for start in starts]
+        assert [entity["entity"] for entity in found] == expected
+        np.testing.assert_allclose([e["score"] for e in found], p.max(axis=1), atol=1e-5)
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "xlnet", "modernbert"])
@@ -74,7 +73,7 @@ class TestClassifiers:
         self.check(joint, str(tmp_path), X, rows)
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "xlnet"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlnet", "deberta_v2"])
 def test_question_answering(fitted, family, tmp_path):
     estimator, X, _ = fitted("questions", family)
     estimator.save_pretrained(tmp_path)
@@ -96,6 +95,9 @@ def test_question_answering(fitted, family, tmp_path):
 def test_a_head_of_skdice_has_its_encoder(fitted, case, tmp_path):
     estimator, _, _ = fitted(case)
     estimator.save_pretrained(tmp_path)
+    if case == "two texts":  # No other head is loaded in its place.
+        with pytest.raises(RuntimeError, match="mismatched"):
+            AutoModelForSequenceClassification.from_pretrained(tmp_path)
     encoder = AutoModel.from_pretrained(tmp_path)
     expected = estimator.net_.module_.transformer.state_dict()
     for name, weight in encoder.state_dict().items():

@@ -46,6 +46,7 @@ def test_plain_values(value):
     np.array([0.1, -math.inf, math.nan]),
     np.array([0.1, 1e30], dtype=np.float32),
     np.array([1, 255], dtype=np.uint8),
+    np.array([True, False]),
     np.arange(6).reshape(2, 3),
     np.empty((0, 3)),
     np.array(["a", "\ud800", ""], dtype=object),

@@ -5,37 +5,31 @@ from dataclasses import dataclass
 
 import torch
 
-from skdice.losses import (
-    CrossEntropyLoss,
-    DiceLoss,
-    FocalLoss,
-    Loss,
-    SelfAdjustingDiceLoss,
-    TverskyLoss,
-    WeightedCrossEntropyLoss,
-)
+from skdice import losses
 
 IGNORED = -100
 LEVELS_AND_AVERAGES = tuple(itertools.product(("batch", "example"), ("micro", "macro", "sum")))
 FORMS = {"square": True, "linear": False}
 ONE_OPTION = ("background", "ce_weight", "class_weight")
 SET_LOSSES = {
-    "dice": (DiceLoss, {}),
-    "tversky": (TverskyLoss, {"alpha": 0.3, "beta": 0.6}),
-    "dsc": (SelfAdjustingDiceLoss, {"alpha": 0.5}),
+    "dice": (losses.DiceLoss, {}),
+    "tversky": (losses.TverskyLoss, {"alpha": 0.3, "beta": 0.6}),
+    "dsc": (losses.SelfAdjustingDiceLoss, {"alpha": 0.5}),
 }
 CLASS_WEIGHT = {2: (0.4, 1.5), 3: (0.4, 1.5, 2.5)}
 LABEL_WEIGHT = [[0.5, 2.0], [1.0, 3.0], [0.7, 0.0]]
 LOSSES_OF_LABELS = {
-    "ce": CrossEntropyLoss(),
-    "wce": WeightedCrossEntropyLoss(class_weight=LABEL_WEIGHT),
-    "focal": FocalLoss(gamma=0.5),
-    "dice": DiceLoss(class_weight=LABEL_WEIGHT),
-    "dice macro": DiceLoss(average="macro", background=1, ce_weight=0.3),
-    "tversky": TverskyLoss(alpha=0.3, beta=0.7, square_denominator=False),
-    "dsc": SelfAdjustingDiceLoss(alpha=0.5, average="sum"),
-    "dsc example": SelfAdjustingDiceLoss(level="example", class_weight=LABEL_WEIGHT, ce_weight=0.2),
-    "dice ohem": DiceLoss(ohem_ratio=1.0, class_weight=LABEL_WEIGHT),
+    "ce": losses.CrossEntropyLoss(),
+    "wce": losses.WeightedCrossEntropyLoss(class_weight=LABEL_WEIGHT),
+    "focal": losses.FocalLoss(gamma=0.5),
+    "dice": losses.DiceLoss(class_weight=LABEL_WEIGHT),
+    "dice macro": losses.DiceLoss(average="macro", background=1, ce_weight=0.3),
+    "tversky": losses.TverskyLoss(alpha=0.3, beta=0.7, square_denominator=False),
+    "dsc": losses.SelfAdjustingDiceLoss(alpha=0.5, average="sum"),
+    "dsc example": losses.SelfAdjustingDiceLoss(
+        level="example", class_weight=LABEL_WEIGHT, ce_weight=0.2
+    ),
+    "dice ohem": losses.DiceLoss(ohem_ratio=1.0, class_weight=LABEL_WEIGHT),
 }
 
 
@@ -47,7 +41,7 @@ class Case:
     """
 
     id: str
-    loss: Loss
+    loss: losses.Loss
     kind: str
 
     @property
@@ -86,13 +80,13 @@ def value_and_gradient(loss, logits, target, sample_weight=None):
 def _losses(n_classes):
     """Yield means and set losses with their names: family, level, average, form and option."""
     weight = CLASS_WEIGHT[n_classes]
-    yield "ce", CrossEntropyLoss()
-    yield "ce-class_weight", CrossEntropyLoss(class_weight=weight)
-    yield "wce", WeightedCrossEntropyLoss(class_weight=weight)
-    yield from ((f"focal-{gamma}", FocalLoss(gamma=gamma)) for gamma in (0.0, 0.5, 2.0))
-    yield "focal-class_weight", FocalLoss(class_weight=weight)
-    yield "dsc-small-alpha", SelfAdjustingDiceLoss()
-    yield "dsc-no-smoothing", SelfAdjustingDiceLoss(alpha=2.0, gamma=0.0, average="macro")
+    yield "ce", losses.CrossEntropyLoss()
+    yield "ce-class_weight", losses.CrossEntropyLoss(class_weight=weight)
+    yield "wce", losses.WeightedCrossEntropyLoss(class_weight=weight)
+    yield from ((f"focal-{gamma}", losses.FocalLoss(gamma=gamma)) for gamma in (0.0, 0.5, 2.0))
+    yield "focal-class_weight", losses.FocalLoss(class_weight=weight)
+    yield "dsc-small-alpha", losses.SelfAdjustingDiceLoss()
+    yield "dsc-no-smoothing", losses.SelfAdjustingDiceLoss(alpha=2.0, gamma=0.0, average="macro")
     options = {
         "plain": {},
         "background": {"background": 0},

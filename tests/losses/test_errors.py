@@ -5,16 +5,7 @@ import re
 import pytest
 import torch
 
-from skdice.losses import (
-    CrossEntropyLoss,
-    DiceLoss,
-    FocalLoss,
-    SelfAdjustingDiceLoss,
-    WeightedCrossEntropyLoss,
-    log_class_weight,
-    loss_parameters,
-    make_loss,
-)
+from skdice import losses
 
 LOGITS = torch.zeros(4, 3)
 TARGET = torch.tensor([0, 1, 2, 0])
@@ -23,28 +14,31 @@ BINARY = torch.tensor([0, 1, 1, 0])
 nan, inf = float("nan"), float("inf")
 
 BAD_PARAMETERS = [
-    (CrossEntropyLoss(reduction="sum"),
+    (losses.CrossEntropyLoss(reduction="sum"),
      ["'reduction'", "CrossEntropyLoss", "'mean'", "'none'", "'sum'"]),
-    (CrossEntropyLoss(ignore_index=1.5), ["'ignore_index'", "an int", "1.5"]),
-    (CrossEntropyLoss(class_weight=[1, 2]), ["'class_weight'", "(3,)", "(2,)"]),
-    (CrossEntropyLoss(class_weight=[1, -2, 3]),
+    (losses.CrossEntropyLoss(ignore_index=1.5), ["'ignore_index'", "an int", "1.5"]),
+    (losses.CrossEntropyLoss(class_weight=[1, 2]), ["'class_weight'", "(3,)", "(2,)"]),
+    (losses.CrossEntropyLoss(class_weight=[1, -2, 3]),
      ["'class_weight'", "not negative", "-2.0", "class 1"]),
-    (CrossEntropyLoss(class_weight=[1, 2, nan]), ["'class_weight'", "finite", "nan", "class 2"]),
-    (DiceLoss(class_weight="balanced"),
+    (losses.CrossEntropyLoss(class_weight=[1, 2, nan]),
+     ["'class_weight'", "finite", "nan", "class 2"]),
+    (losses.DiceLoss(class_weight="balanced"),
      ["'class_weight'", "DiceLoss", "None or an array", "'balanced'"]),
-    (WeightedCrossEntropyLoss(class_weight=None),
+    (losses.WeightedCrossEntropyLoss(class_weight=None),
      ["'class_weight'", "(n_classes,)", "None", "log_class_weight"]),
-    (DiceLoss(gamma=nan), ["'gamma'", "DiceLoss", "[0, inf)", "nan"]),
-    (DiceLoss(square_denominator=1), ["'square_denominator'", "True", "False", "Got 1 "]),
-    (DiceLoss(average="weighted"), ["'average'", "'micro'", "'macro'", "'sum'", "'weighted'"]),
-    (DiceLoss(ohem_ratio=1, level="example"),
+    (losses.DiceLoss(gamma=nan), ["'gamma'", "DiceLoss", "[0, inf)", "nan"]),
+    (losses.DiceLoss(square_denominator=1), ["'square_denominator'", "True", "False", "Got 1 "]),
+    (losses.DiceLoss(average="weighted"),
+     ["'average'", "'micro'", "'macro'", "'sum'", "'weighted'"]),
+    (losses.DiceLoss(ohem_ratio=1, level="example"),
      ["'ohem_ratio'", "level='example'", "within a batch", "1"]),
-    (DiceLoss(ce_weight=1.1), ["'ce_weight'", "[0, 1]", "1.1"]),
-    (DiceLoss(background="O"), ["'background'", "'auto'", "'O'"]),
-    (DiceLoss(background=3), ["'background'", "None, 'auto' or a class index in 0..2", "3"]),
-    (DiceLoss(reduction="none"),
+    (losses.DiceLoss(ce_weight=1.1), ["'ce_weight'", "[0, 1]", "1.1"]),
+    (losses.DiceLoss(background="O"), ["'background'", "'auto'", "'O'"]),
+    (losses.DiceLoss(background=3), ["'background'", "None, 'auto' or a class index in 0..2", "3"]),
+    (losses.DiceLoss(reduction="none"),
      ["'reduction'", "'mean'", "level='batch'", "level='example'", "'none'"]),
-    (SelfAdjustingDiceLoss(detach_weight="no"), ["'detach_weight'", "True", "False", "'no'"]),
+    (losses.SelfAdjustingDiceLoss(detach_weight="no"),
+     ["'detach_weight'", "True", "False", "'no'"]),
 ]  # fmt: skip
 
 BAD_INPUTS = [
@@ -77,7 +71,9 @@ def test_bad_parameters(loss, parts):
 
 
 @pytest.mark.parametrize("logits, target, weight, parts", BAD_INPUTS, ids=lambda value: "")
-@pytest.mark.parametrize("loss", [CrossEntropyLoss(), FocalLoss(), DiceLoss(level="example")])
+@pytest.mark.parametrize(
+    "loss", [losses.CrossEntropyLoss(), losses.FocalLoss(), losses.DiceLoss(level="example")]
+)
 def test_bad_inputs(loss, logits, target, weight, parts):
     owner = [] if "sample_weight" in parts else [type(loss).__name__]
     with raises(parts + owner):
@@ -85,9 +81,10 @@ def test_bad_inputs(loss, logits, target, weight, parts):
 
 
 @pytest.mark.parametrize("loss, logits, target, parts", [
-    (DiceLoss(background=1), FLAT, BINARY, ["'background'", "None, 'auto' or 0", "one binary"]),
-    (DiceLoss(class_weight=[2.0]), FLAT, BINARY, ["'class_weight'", "(2,)", "(1,)"]),
-    (DiceLoss(class_weight=[1, 2, 3]), LOGITS, torch.zeros(4, 3), ["(3, 2)"]),
+    (losses.DiceLoss(background=1), FLAT, BINARY,
+     ["'background'", "None, 'auto' or 0", "one binary"]),
+    (losses.DiceLoss(class_weight=[2.0]), FLAT, BINARY, ["'class_weight'", "(2,)", "(1,)"]),
+    (losses.DiceLoss(class_weight=[1, 2, 3]), LOGITS, torch.zeros(4, 3), ["(3, 2)"]),
 ])  # fmt: skip
 def test_parameters_for_columns(loss, logits, target, parts):
     with raises(parts):
@@ -108,10 +105,10 @@ def test_parameters_for_columns(loss, logits, target, parts):
 ])  # fmt: skip
 def test_log_class_weight(counts, K, parts):
     with raises(parts):
-        log_class_weight(counts, K=K)
+        losses.log_class_weight(counts, K=K)
 
 
-@pytest.mark.parametrize("function", [make_loss, loss_parameters])
+@pytest.mark.parametrize("function", [losses.make_loss, losses.loss_parameters])
 @pytest.mark.parametrize("name", ["bce", "DSC", None, ["dice"]])
 def test_unknown_name(function, name):
     names = ["'ce'", "'wce'", "'focal'", "'dice'", "'tversky'", "'dsc'", "'dsc-paper'"]
@@ -122,4 +119,4 @@ def test_unknown_name(function, name):
 @pytest.mark.parametrize("name", ["auto", "cv"])
 def test_some_names_are_of_estimators(name):
     with raises([f"loss={name!r}", "chosen by an estimator"]):
-        make_loss(name)
+        losses.make_loss(name)

@@ -16,7 +16,7 @@ WEIGHT = torch.tensor([0.5, 2.0, 1.0, 0.0, 3.0, 1.25, 1.0, 0.75, 2.5, 1.0], dtyp
 @pytest.mark.parametrize("name", EVERY)
 def test_value_and_gradient(name):
     case = EVERY[name]
-    # Which cells are kept of those that have weights is in test_ohem.
+    # Weights of those that keep some cells are in test_sets.
     weights = [None] if getattr(case.loss, "ohem_ratio", 0) else [None, WEIGHT]
     for scale in (1, 3):
         logits, target = batch(case.kind, n_items=10)

@@ -52,22 +52,3 @@ def test_probabilities_of_issue_2_go_in_as_log_p():
     np.testing.assert_allclose(
         loss(p.log(), torch.tensor([0, 1])), [0.007930027358622915] * 2, rtol=0, atol=1e-9
     )
-
-
-@pytest.mark.parametrize("alpha, expected", [(0.01, 0.5), (0.0, 0.0)])
-def test_exact_one_hot_probabilities(alpha, expected):
-    logits = torch.eye(4)[:2].log().requires_grad_()
-    loss = losses.SelfAdjustingDiceLoss(
-        alpha=alpha, level="example", average="sum", reduction="none"
-    )
-    items = loss(logits, torch.tensor([0, 1]))
-    np.testing.assert_allclose(items.detach(), [expected] * 2, atol=1e-6)
-    items.sum().backward()
-    assert logits.grad.isfinite().all()
-
-
-def test_log_class_weight():
-    weights = losses.log_class_weight([900, 80, 15, 5], K=3.0)
-    expected = next(case for case in CASES if case["id"] == "G02")["params"]["class_weight"]
-    np.testing.assert_allclose(weights, expected, atol=1e-12)
-    assert weights.dtype == np.float64

@@ -9,9 +9,9 @@ from torch.profiler import ProfilerActivity, profile
 
 from skdice.losses import DiceLoss, MatchCandidates, QueryLoss
 
-from ..nn.toy import ToyModule, forward_of
+from ..nn.toy import ToyModule, forward_of, run_step
 from .catalogue import IGNORED, value_and_gradient
-from .windows import LOSSES, SIZE, WindowTarget, draw_many_candidates, make_step, run_step
+from .windows import LOSSES, SIZE, WindowTarget, draw_many_candidates, make_step
 from .windows import query_windows as make_windows
 
 CERTAIN = [candidates for candidates in get_args(MatchCandidates) if "random" not in candidates]
@@ -79,11 +79,6 @@ def test_weights_of_the_three_losses(weights):
     torch.testing.assert_close(scaled, got)
 
 
-def without_spans(target):
-    border, match = torch.zeros_like(target.border), torch.zeros_like(target.match)
-    return target._replace(border=border, match=match)
-
-
 def test_candidates_contain_each_other(monkeypatch):
     draw_many_candidates(monkeypatch)
     logits, target = make_windows([12, 30, 8])
@@ -100,7 +95,8 @@ def test_candidates_contain_each_other(monkeypatch):
 def test_random_candidates_are_about_one_in_a_hundred():
     logits, target = make_windows([512] * 8)
     logits[:, :2] = -1.0
-    target = without_spans(target)
+    border, match = torch.zeros_like(target.border), torch.zeros_like(target.match)
+    target = target._replace(border=border, match=match)
     torch.manual_seed(0)
     loss = QueryLoss(DiceLoss())
     is_candidate = (loss.parts(logits, target, None)[2][1] != IGNORED).view(8, 512, 512)
@@ -117,7 +113,7 @@ def test_replayed_batches_meet_the_same_random_candidates(name, monkeypatch):
     draw_many_candidates(monkeypatch)
     module, loss = ToyModule(n_classes=2 + 2 * SIZE, dropout=0.4).double(), QueryLoss(LOSSES[name])
     batches = make_step(make_windows, 4)
-    value, gradients = run_step(module, loss, batches)
+    value, gradients, _ = run_step(module, loss, batches)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
         parts = [loss.sums(forward_of(module)(batch), loss.target(batch)) for batch in batches]

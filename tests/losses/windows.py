@@ -9,7 +9,7 @@ from skdice.losses import _combined
 from skdice.losses._combined import WindowTarget
 from skdice.text import Ragged, offsets_from_lengths
 
-from ..nn.toy import accumulated, forward_of, make_batcher, make_dataset
+from ..nn.toy import make_batcher, make_dataset
 from .catalogue import EVERY, IGNORED
 
 # Cross-entropy over positions has no class weights, and without smoothing there is no gradient
@@ -79,15 +79,6 @@ def make_step(make_windows, n_batches, weighted=False):
         dataset = replace(dataset, matches=Ragged(np.concatenate(spans), offsets))
     batcher = make_batcher(dataset)
     return [batcher.collate(part) for part in np.array_split(np.arange(len(dataset)), n_batches)]
-
-
-def run_step(module, loss, batches):
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(7)
-        value = accumulated(loss, batches, forward_of(module))
-    gradients = [parameter.grad for parameter in module.parameters()]
-    module.zero_grad(set_to_none=True)
-    return value, gradients
 
 
 def draw_many_candidates(monkeypatch):

@@ -1,41 +1,14 @@
 """Reading entities off tags."""
 
-import hypothesis.strategies as st
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
 
 from skdice.metrics import EntitySpan, get_entities
-from skdice.text import write_tags
-
-SCHEMES = ["IOB1", "IOB2", "IOBES", "BIOES", "BMES", "BILOU"]
-
-
-@st.composite
-def sentences(draw):
-    """Spans in order, with and without gaps, and the number of words."""
-    spans, position = [], 0
-    labels = st.sampled_from(["PER", "LOC", "multi-part", "PER.NAM"])
-    for label in draw(st.lists(labels, max_size=6)):
-        start = position + draw(st.integers(0, 2))
-        position = start + draw(st.integers(1, 4))
-        spans.append(EntitySpan(start, position, label))
-    return spans, position + draw(st.integers(0, 2))
 
 
 @pytest.mark.parametrize("tags, expected", [
-    ([], []),
-    (["O", "O"], []),
-    (["B-PER", "I-PER", "O", "B-LOC"], [(0, 2, "PER"), (3, 4, "LOC")]),
-    # A new B, a change of type and a missing B all start an entity.
-    (["B-PER", "B-PER"], [(0, 1, "PER"), (1, 2, "PER")]),
-    (["B-PER", "I-LOC"], [(0, 1, "PER"), (1, 2, "LOC")]),
-    (["O", "I-PER", "I-PER"], [(1, 3, "PER")]),
-    # E and S end one, and E continues B and I only.
-    (["B-PER", "E-PER", "I-PER"], [(0, 2, "PER"), (2, 3, "PER")]),
-    (["S-PER", "E-PER", "E-PER"], [(0, 1, "PER"), (1, 2, "PER"), (2, 3, "PER")]),
-    (["B-PER", "S-PER", "I-PER"], [(0, 1, "PER"), (1, 2, "PER"), (2, 3, "PER")]),
+    # B, I, E and S in any order are in test_seqeval.
     # M, L and U are I, E and S.
     (["B-PER", "M-PER", "E-PER"], [(0, 3, "PER")]),
     (["B-PER", "M-PER", "B-PER"], [(0, 2, "PER"), (2, 3, "PER")]),
@@ -66,15 +39,6 @@ def test_default_mode(tags, expected):
 def test_strict_mode(scheme, tags, expected):
     """What seqeval has no scheme or no type for; the others are in test_seqeval."""
     assert get_entities(tags.split(), mode="strict", scheme=scheme) == expected
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-@given(sentence=sentences())
-def test_reads_what_was_written(scheme, sentence):
-    spans, n_words = sentence
-    tags = write_tags(spans, n_words, scheme)
-    assert get_entities(tags, mode="strict", scheme=scheme) == spans
-    assert get_entities(tags) == spans
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
-from skdice.metrics import (
-    bootstrap_interval,
-    count_rows,
-    entity_f1_score,
-    entity_precision_recall_fscore_support,
-    squad_exact_match,
-    squad_f1_score,
-    tag_f1_score,
-)
+from skdice import metrics
 
 ANSWERS = ["", "oslo", "the north sea", "north sea coast", "an"]
 LABELS = [np.array([0, 1]), np.array(["no", "yes"], dtype=object), np.array(list("abcd"))]
@@ -36,10 +28,10 @@ def assert_scores(counts, rows, expected):
 @drawn
 def test_entities(rows, seed):
     y_true, y_pred = noisy(N_ROWS, seed, ["O", "O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
-    expected = entity_precision_recall_fscore_support(
+    expected = metrics.entity_precision_recall_fscore_support(
         [y_true[i] for i in rows], [y_pred[i] for i in rows], average="micro"
     )
-    counts = count_rows("entities", y_true, y_pred)
+    counts = metrics.count_rows("entities", y_true, y_pred)
     assert_scores(counts, rows, dict(zip(("precision", "recall", "f1"), expected)))
 
 
@@ -47,8 +39,8 @@ def test_entities(rows, seed):
 @drawn
 def test_plain_tags(rows, seed):
     y_true, y_pred = noisy(N_ROWS, seed, ["NOUN", "VERB", "DET"])
-    expected = tag_f1_score([y_true[i] for i in rows], [y_pred[i] for i in rows])
-    counts = count_rows("tagging", y_true, y_pred)
+    expected = metrics.tag_f1_score([y_true[i] for i in rows], [y_pred[i] for i in rows])
+    counts = metrics.count_rows("tagging", y_true, y_pred)
     assert_scores(counts, rows, {"accuracy": expected, "f1": expected})
 
 
@@ -65,9 +57,9 @@ def test_labels(classes, has_pos_label, data):
         y_true[rows], y_pred[rows], labels=[pos_label] if has_pos_label else None, average="macro",
         zero_division=0.0,
     )  # fmt: skip
-    pairs = count_rows("pairs", y_true, y_pred, pos_label)
+    pairs = metrics.count_rows("pairs", y_true, y_pred, pos_label)
     assert_scores(pairs, rows, {"precision": precision, "recall": recall, "f1": f1})
-    texts = count_rows("texts", y_true, y_pred, pos_label)
+    texts = metrics.count_rows("texts", y_true, y_pred, pos_label)
     accuracy = accuracy_score(y_true[rows], y_pred[rows])
     assert_scores(texts, rows, {"accuracy": accuracy, "f1": f1})
 
@@ -80,10 +72,10 @@ def test_questions(rows, seed):
     y_pred = rng.choice(ANSWERS, N_ROWS).astype(object)
     true_rows, pred_rows = [y_true[i] for i in rows], y_pred[rows]
     expected = {
-        "exact_match": squad_exact_match(true_rows, pred_rows),
-        "f1": squad_f1_score(true_rows, pred_rows),
+        "exact_match": metrics.squad_exact_match(true_rows, pred_rows),
+        "f1": metrics.squad_f1_score(true_rows, pred_rows),
     }
-    assert_scores(count_rows("questions", y_true, y_pred), rows, expected)
+    assert_scores(metrics.count_rows("questions", y_true, y_pred), rows, expected)
 
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC"]
@@ -99,9 +91,9 @@ def noisy(n_rows, seed=0, tags=TAGS):
 
 def test_of_counts_is_that_of_rows():
     y_true, y_pred = noisy(60)
-    by_counts = bootstrap_interval(y_true, y_pred, n_resamples=4000)
-    by_rows = bootstrap_interval(
-        y_true, y_pred, metric=lambda y, z: entity_f1_score(y, z), n_resamples=1000
+    by_counts = metrics.bootstrap_interval(y_true, y_pred, n_resamples=4000)
+    by_rows = metrics.bootstrap_interval(
+        y_true, y_pred, metric=lambda y, z: metrics.entity_f1_score(y, z), n_resamples=1000
     )
     assert by_counts == pytest.approx(by_rows, abs=0.015)
 
@@ -109,12 +101,12 @@ def test_of_counts_is_that_of_rows():
 def test_covers_the_score_of_the_population():
     """95 % intervals of samples hold the score of all rows in about 95 of 100 samples."""
     y_true, y_pred = noisy(4000, seed=1)
-    whole = entity_f1_score(y_true, y_pred)
+    whole = metrics.entity_f1_score(y_true, y_pred)
     rng = np.random.default_rng(0)
     n_covered = 0
     for _ in range(100):
         rows = rng.integers(4000, size=150)
-        low, high = bootstrap_interval(
+        low, high = metrics.bootstrap_interval(
             [y_true[i] for i in rows], [y_pred[i] for i in rows], n_resamples=500
         )
         n_covered += low <= whole <= high
@@ -122,14 +114,14 @@ def test_covers_the_score_of_the_population():
 
 
 def test_narrows_with_rows_and_confidence():
-    few, many = (np.ptp(bootstrap_interval(*noisy(n))) for n in (50, 800))
+    few, many = (np.ptp(metrics.bootstrap_interval(*noisy(n))) for n in (50, 800))
     assert few / many == pytest.approx(4, rel=0.35)
     y_true, y_pred = noisy(100)
-    wide = bootstrap_interval(y_true, y_pred, confidence_level=0.99)
-    narrow = bootstrap_interval(y_true, y_pred, confidence_level=0.5)
+    wide = metrics.bootstrap_interval(y_true, y_pred, confidence_level=0.99)
+    narrow = metrics.bootstrap_interval(y_true, y_pred, confidence_level=0.5)
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
-    assert wide == bootstrap_interval(y_true, y_pred, confidence_level=0.99)
-    assert wide != bootstrap_interval(y_true, y_pred, confidence_level=0.99, random_state=1)
+    assert wide == metrics.bootstrap_interval(y_true, y_pred, confidence_level=0.99)
+    assert wide != metrics.bootstrap_interval(y_true, y_pred, confidence_level=0.99, random_state=1)
 
 
 @pytest.mark.parametrize("y_true, y_pred, options, message", [
@@ -140,4 +132,4 @@ def test_narrows_with_rows_and_confidence():
 ])  # fmt: skip
 def test_errors(y_true, y_pred, options, message):
     with pytest.raises(ValueError, match=message):
-        bootstrap_interval(y_true, y_pred, **options)
+        metrics.bootstrap_interval(y_true, y_pred, **options)

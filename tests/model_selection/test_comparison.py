@@ -47,14 +47,6 @@ def read_markdown(text):
     return [cells[0], *cells[2:]]
 
 
-def test_frame(comparison):
-    frame = comparison.frame
-    assert list(frame) == ["loss", "seed", "fit_seconds", "precision", "recall", "f1"]
-    assert frame["loss"].tolist() == [label for label in LABELS for _ in range(3)]
-    assert frame["seed"].tolist() == [0, 1, 2] * 3
-    assert frame.iloc[:, 3:].stack().between(0, 1).all()
-
-
 def test_table(comparison):
     table = comparison.table()
     delta = ["f1_delta", "f1_delta_low", "f1_delta_high"]
@@ -178,3 +170,4 @@ def test_caption():
         "0, 1, 2; mean ± standard deviation over the seeds, in %; Δ to ce with the 95 % interval"
     )
     assert "more to tune" not in make_comparison().caption()
+    assert "epochs 'auto'" in make_comparison(n_epochs="auto").caption()

@@ -10,50 +10,36 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.datasets import make_questions
 from skdice.model_selection import cross_val_predict_proba, tune_decision
-from skdice.tasks import Answering, Classifying, Tagging
 
 from ..corpora import easy_corpus, easy_pairs, easy_texts
 
 FAST = {"max_epochs": 2, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 
 
-def fitted_rows(monkeypatch):
-    """Return a list that gets X of every fit, those of folds too."""
-    seen = []
-    for task in (Tagging, Classifying, Answering):
-        make = task.training_set
-
-        def recorded(self, rows, *args, make=make):
-            seen.append(list(rows.X))
-            return make(self, rows, *args)
-
-        monkeypatch.setattr(task, "training_set", recorded)
-    return seen
-
-
 def test_a_classifier_against_scikit_learn(tiny_bert):
     X, y = easy_pairs(40)
     classifier = DicePairClassifier(tiny_bert, loss="ce", **FAST).fit(X, y)
-    tuned = tune_decision(classifier, X, y, cv=4)
-    how = {"cv": StratifiedKFold(4, shuffle=True, random_state=0), "method": "decision_function"}
+    tuned = tune_decision(classifier, X, y, cv=5)
+    itself = DicePairClassifier(tiny_bert, loss="ce", threshold="cv", **FAST).fit(X, y)
+    assert itself.threshold_ == tuned.threshold_
+    how = {"cv": StratifiedKFold(5, shuffle=True, random_state=0), "method": "decision_function"}
     decision = cross_val_predict(clone(classifier), X, y, **how)
     best = max(f1_score(y, decision > t) for t in [decision.min() - 1, *decision])
     assert f1_score(y, decision > logit(tuned.threshold_)) == pytest.approx(best)
     assert tuned.net_ is classifier.net_
 
 
-def test_a_tagger_tunes_itself(tiny_bert, monkeypatch):
+def test_a_tagger_tunes_itself(tiny_bert, seen):
     X, y = easy_corpus(30)
     parameters = {**FAST, "loss": "ce"}
     plain = DiceTokenTagger(tiny_bert, **parameters).fit(X, y)
-    seen = fitted_rows(monkeypatch)
+    seen.clear()
     tagger = DiceTokenTagger(tiny_bert, background_bias="cv", **parameters).fit(X, y)
     assert [len(rows) for rows in seen] == [30, 24, 24, 24, 24, 24]
     # All rows are trained on, and the decision is that of the rows that fits have not seen.
     plain.background_bias_ = tagger.background_bias_
     for one, other in zip(plain.predict_proba(X), tagger.predict_proba(X), strict=True):
         np.testing.assert_array_equal(one, other)
-    monkeypatch.undo()
     folds = KFold(5, shuffle=True, random_state=0)
     unseen = cross_val_predict_proba(clone(plain), X, y, cv=folds)
     correct = []
@@ -64,13 +50,12 @@ def test_a_tagger_tunes_itself(tiny_bert, monkeypatch):
     assert correct[0] >= max(correct) - 0.03
 
 
-def test_weight_is_repetition_in_folds_and_0_is_absence(tiny_bert, monkeypatch):
+def test_weight_is_repetition_in_folds_and_0_is_absence(tiny_bert, seen):
     X, y = easy_corpus(12)
-    seen = fitted_rows(monkeypatch)
     weight = [0.0, 0.0, *[1.0] * 10]
     tagger = DiceTokenTagger(tiny_bert, background_bias="cv", **FAST)
     tagger.fit(X, y, sample_weight=weight)
-    assert all(X[0] not in rows and X[1] not in rows for rows in seen[1:])
+    assert all(X[0] not in rows.X and X[1] not in rows.X for rows in seen[1:])
     without = DiceTokenTagger(tiny_bert, background_bias="cv", **FAST).fit(X[2:], y[2:])
     assert tagger.background_bias_ == without.background_bias_
 
@@ -93,17 +78,16 @@ def test_classes_of_one_row(tiny_bert):
     assert tune_decision(classifier, X, y, cv=3).threshold_.shape == (len(set(y)),)
 
 
-def test_contexts_stay_together(tiny_bert, monkeypatch):
+def test_contexts_stay_together(tiny_bert, seen):
     X, y = make_questions(24, ratio=24, unanswerable_share=0.4, random_state=0)
     contexts = [f"{i % 6} {context}" for i, context in enumerate(X["context"])]
     rows = list(zip(X["question"], contexts, strict=True))
     y = [answer["text"][:1] for answer in y]
-    seen = fitted_rows(monkeypatch)
     fast = {**FAST, "max_epochs": 1}
     extractor = DiceSpanExtractor(tiny_bert, null_threshold="cv", **fast).fit(rows, y)
     assert len(seen) == 6
     assert np.isfinite(extractor.null_threshold_)
-    for trained_on in seen[1:]:
+    for trained_on in (rows.X for rows in seen[1:]):
         unseen = {context for _, context in rows} - {context for _, context in trained_on}
         assert len(trained_on) == sum(context not in unseen for _, context in rows)
     seen.clear()

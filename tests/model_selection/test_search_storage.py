@@ -12,7 +12,6 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from sklearn.model_selection import KFold
 
-from ..quick import quick
 from .searched import CONDUCT, Act, Losses, Peak, X, Y, make_search, start_search, trials_of
 
 SPACE = {"x": FloatDistribution(0.0, 1.0)}
@@ -33,8 +32,10 @@ def wait_for_fit(lines):
     assert line == "fitting\n", line + lines.read()
 
 
-def kill_in_mid_trial(storage, **parameters):
-    hanging, lines = start_search("hang", storage, **parameters)
+def test_a_process_that_is_killed_in_mid_trial(storage):
+    """The study gets its trials all the same, and cross-entropy as it is takes its place again."""
+    how = {"estimator": Losses(), "space": None}
+    hanging, lines = start_search("hang", storage, n_trials=5, **how)
     try:
         wait_for_fit(lines)
         assert trials_of(storage)[0].state.name == "RUNNING"
@@ -42,17 +43,12 @@ def kill_in_mid_trial(storage, **parameters):
         hanging.kill()
         hanging.join()
     assert hanging.exitcode == -signal.SIGKILL
-
-
-def test_a_process_that_is_killed_in_mid_trial(storage):
-    """The study gets its trials all the same."""
-    kill_in_mid_trial(storage, n_trials=5)
     for n_trials in (5, 8):
-        search = make_search(storage, n_trials=n_trials).fit(X, Y)
-        numbers = list(range(1, n_trials + 1))
-        assert search.cv_results_["trial_number"].tolist() == numbers
+        search = make_search(storage, n_trials=n_trials, **how).fit(X, Y)
+        assert search.cv_results_["trial_number"].tolist() == list(range(1, n_trials + 1))
         states = [trial.state.name for trial in trials_of(storage)]
         assert states == ["RUNNING", *["COMPLETE"] * n_trials]
+        assert n_baselines(search) == 1
 
 
 def test_processes_at_the_same_time(storage, monkeypatch):
@@ -201,23 +197,6 @@ class TestTheFirstTrial:
         assert n_baselines(search) == 1
         search.set_params(n_trials=n_trials + 3).fit(X, Y)
         assert n_baselines(search) == 1
-
-    def test_its_process_was_killed(self, storage):
-        how = {"estimator": Losses(), "space": None}
-        kill_in_mid_trial(storage, **how)
-        assert n_baselines(make_search(storage, n_trials=3, **how).fit(X, Y)) == 1
-
-    @pytest.mark.parametrize("n_jobs", quick([1], [1, 2]))
-    def test_others_do_not_run_it_meanwhile(self, tmp_path, monkeypatch, n_jobs):
-        monkeypatch.setenv(CONDUCT, "dawdle")
-        how = {"estimator": Losses(), "space": None, "n_trials": 6}
-        storage = str(tmp_path / "study.journal")
-        other, lines = start_search("dawdle", storage, **how)
-        wait_for_fit(lines)
-        search = make_search(storage, n_jobs=n_jobs, **how).fit(X, Y)
-        other.join(60)
-        # If the first one outlasts a trial, it is taken for lost, and is run once more.
-        assert 1 <= n_baselines(search) <= 2
 
 
 def n_baselines(search):

@@ -7,13 +7,7 @@ import signal
 import numpy as np
 from skorch.callbacks import Callback
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
+import skdice
 from skdice.losses import DiceLoss, SelfAdjustingDiceLoss
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs
@@ -32,7 +26,7 @@ PLAIN = {
 
 
 def tagger(model, **params):
-    return DiceTokenTagger(model, **{**PLAIN, **params}), *easy_corpus(N_ROWS)
+    return skdice.DiceTokenTagger(model, **{**PLAIN, **params}), *easy_corpus(N_ROWS)
 
 
 def extractor(model, **params):
@@ -43,20 +37,20 @@ def extractor(model, **params):
         label, context = tags[place].removeprefix("B-"), " ".join(words)
         X.append((QUERIES[label], context))
         y.append({"text": [words[place]], "answer_start": [context.index(words[place])]})
-    return DiceSpanExtractor(model, **{**PLAIN, **params}), X, y
+    return skdice.DiceSpanExtractor(model, **{**PLAIN, **params}), X, y
 
 
 def query_tagger(model, **params):
     params = {**PLAIN, "queries": QUERIES, "match_candidates": "pred_and_gold", **params}
-    return DiceQueryTagger(model, **params), *easy_corpus(N_ROWS)
+    return skdice.DiceQueryTagger(model, **params), *easy_corpus(N_ROWS)
 
 
 def pairs(model, **params):
-    return DicePairClassifier(model, **{**PLAIN, **params}), *easy_pairs(N_ROWS)
+    return skdice.DicePairClassifier(model, **{**PLAIN, **params}), *easy_pairs(N_ROWS)
 
 
 def labels(model, **params):
-    return DiceTextClassifier(model, **{**PLAIN, **params}), *easy_labels(N_ROWS)
+    return skdice.DiceTextClassifier(model, **{**PLAIN, **params}), *easy_labels(N_ROWS)
 
 
 EXACT = {

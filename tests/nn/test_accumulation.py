@@ -7,7 +7,7 @@ import torch
 from skdice.losses import SumsMemory
 
 from ..losses.catalogue import CASES
-from .toy import ToyModule, accumulated, forward_of, make_batcher, make_dataset
+from .toy import ToyModule, forward_of, make_batcher, make_dataset, run_step
 
 LOSSES = {case.id: case.loss for case in CASES if case.kind == "classes"}
 # How many forward passes a batch costs.
@@ -27,17 +27,6 @@ def make_batches(n_batches, weighted=False, n_texts=9):
     return [batcher.collate(part) for part in np.array_split(np.arange(n_texts), n_batches)]
 
 
-def run(module, loss, batches, seed=0, **kwargs):
-    """Return loss and gradients, and leave none on the module."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        value = accumulated(loss, batches, forward_of(module), **kwargs)
-        state = torch.get_rng_state()
-    gradients = [parameter.grad for parameter in module.parameters()]
-    module.zero_grad(set_to_none=True)
-    return value, gradients, state
-
-
 def joined(batches, name):
     return torch.cat([batch[name] for batch in batches]) if name in batches[0] else None
 
@@ -46,8 +35,8 @@ def joined(batches, name):
 @pytest.mark.parametrize("n_batches, weighted", [(2, True), (4, False), (9, True)])
 def test_batches_have_the_gradient_of_one_large_batch(name, weighted, n_batches):
     module, loss = make_module(), LOSSES[name]
-    value, gradients, _ = run(module, loss, make_batches(n_batches, weighted))
-    expected_value, expected, _ = run(module, loss, make_batches(1, weighted))
+    value, gradients, _ = run_step(module, loss, make_batches(n_batches, weighted))
+    expected_value, expected, _ = run_step(module, loss, make_batches(1, weighted))
     # sample weights are float32, so sums of them may differ in the eighth digit
     torch.testing.assert_close(value, expected_value, rtol=1e-6, atol=0)
     torch.testing.assert_close(gradients, expected, rtol=1e-6, atol=1e-9)
@@ -60,7 +49,7 @@ def test_replayed_batches_meet_the_same_dropout(name, n_batches):
     """Against the gradient of a graph that keeps all batches, drawn once."""
     module, loss = make_module(dropout=0.4), LOSSES[name]
     batches = make_batches(n_batches, weighted=True)
-    value, gradients, state = run(module, loss, batches, seed=7)
+    value, gradients, state = run_step(module, loss, batches)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
         logits = torch.cat([forward_of(module)(batch) for batch in batches])
@@ -70,20 +59,15 @@ def test_replayed_batches_meet_the_same_dropout(name, n_batches):
     torch.testing.assert_close(value, expected_value.detach(), rtol=1e-6, atol=0)
     torch.testing.assert_close(gradients, list(expected), rtol=1e-6, atol=1e-9)
     assert torch.equal(state, expected_state), "replaying moves the generator no further"
-    without = run(make_module(), loss, batches)[0]
+    without = run_step(make_module(), loss, batches)[0]
     assert not torch.isclose(value, without, rtol=1e-6), "dropout was not active"
 
 
 @each_loss
 def test_number_of_forward_passes(name):
-    module, batches = make_module(), make_batches(3)
-    calls = []
-
-    def forward(batch):
-        calls.append(torch.is_grad_enabled())
-        return forward_of(module)(batch)
-
-    accumulated(LOSSES[name], batches, forward)
+    module, calls = make_module(), []
+    module.register_forward_hook(lambda *_: calls.append(torch.is_grad_enabled()))
+    run_step(module, LOSSES[name], make_batches(3))
     assert calls == [False] * 3 * (N_PASSES[name] - 1) + [True] * 3
 
 
@@ -95,8 +79,8 @@ def test_ignored_items_may_fill_batches(name, weighted):
     batches[1]["target"].fill_(loss.ignore_index)
     batches[2]["target"][0] = loss.ignore_index
     whole["target"] = joined(batches, "target")
-    value, gradients, _ = run(module, loss, batches)
-    expected_value, expected, _ = run(module, loss, [whole])
+    value, gradients, _ = run_step(module, loss, batches)
+    expected_value, expected, _ = run_step(module, loss, [whole])
     torch.testing.assert_close(value, expected_value, rtol=1e-6, atol=0)
     torch.testing.assert_close(gradients, expected, rtol=1e-6, atol=1e-9)
 
@@ -108,7 +92,7 @@ def test_a_step_without_items_has_no_gradient(name, emptied):
     batches = make_batches(3, weighted=True)
     for batch in batches:
         batch[emptied].fill_(loss.ignore_index if emptied == "target" else 0)
-    value, gradients, _ = run(module, loss, batches)
+    value, gradients, _ = run_step(module, loss, batches)
     assert value == 0
     assert all((gradient == 0).all() for gradient in gradients)
 
@@ -118,7 +102,7 @@ def test_scaled_half_precision_does_not_overflow(name):
     """The scaled gradient of a step is that of a mean, however many items the step has."""
     module, loss = ToyModule().half(), LOSSES[name]
     batches = make_batches(2, n_texts=600)
-    value, gradients, _ = run(module, loss, batches, scale=1024.0)
+    value, gradients, _ = run_step(module, loss, batches, scale=1024.0)
     assert value.isfinite()
     assert all(gradient.isfinite().all() for gradient in gradients)
 
@@ -130,7 +114,7 @@ def run_steps(module, loss, n_batches, memory, scale=1.0):
         if is_empty:
             for batch in batches:
                 batch["target"].fill_(loss.ignore_index)
-        value, gradients, _ = run(module, loss, batches, memory=memory, scale=scale)
+        value, gradients, _ = run_step(module, loss, batches, memory=memory, scale=scale)
     return value, gradients, memory.mean
 
 

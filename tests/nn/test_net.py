@@ -132,16 +132,6 @@ def test_patience_restores_the_best_weights(scores, patience, best_epoch, n_epoc
     assert are_kept == [epoch == best_epoch for epoch in range(1, n_epochs + 1)]
 
 
-def test_validation_may_predict():
-    """It switches to evaluation mode; the next epoch trains with dropout again."""
-    modes = []
-    spy = Spy("on_batch_begin", lambda net, _: modes.append(net.module_.training))
-    net = make_net(callbacks=[spy])
-    batcher = make_batcher(make_dataset(LENGTHS))
-    fit_net(net, make_sampler(), validate=lambda: float(net.predict_logits(batcher).mean()))
-    assert modes == [True] * 2 * N_STEPS
-
-
 def check_is_clean(net):
     """The weights are finite and nothing is left of the training."""
     assert all(weight.isfinite().all() for weight in weights_of(net))

@@ -12,17 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from skdice import DiceTokenTagger
-from skdice.nn import (
-    Ranks,
-    StepSampler,
-    current_ranks,
-    denormals_flushed,
-    is_first_process,
-    resolve_device,
-    resolve_precision,
-    seeded,
-)
+from skdice import DiceTokenTagger, nn
 
 from ..corpora import easy_corpus
 from .toy import make_batcher, make_dataset
@@ -47,7 +37,7 @@ def test_generator_and_denormals_are_as_before_a_block(not_flushing, before, err
     torch.set_flush_denormal(before)
     state = torch.get_rng_state()
     expected = pytest.raises(error) if error else contextlib.nullcontext()
-    with expected, seeded(0, "cpu"), denormals_flushed():
+    with expected, nn.seeded(0, "cpu"), nn.denormals_flushed():
         torch.rand(5)
         assert not torch.equal(torch.get_rng_state(), state)
         assert flushes_denormals()
@@ -76,10 +66,10 @@ def test_device(monkeypatch, device, has, expected):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: has[1])
     if expected[0] != "{":
-        assert resolve_device(device) == expected
+        assert nn.resolve_device(device) == expected
     else:
         with pytest.raises(ValueError, match=f"{expected}.*{device!r}"):
-            resolve_device(device)
+            nn.resolve_device(device)
 
 
 @pytest.mark.parametrize("precision, device, has, expected", [
@@ -99,7 +89,7 @@ def test_precision_goes_by_what_the_device_has(monkeypatch, precision, device, h
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(**has))
     monkeypatch.setattr(torch.cuda, "_check_bf16_tensor_supported", lambda device: True)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: has, raising=False)
-    assert resolve_precision(precision, device) == expected
+    assert nn.resolve_precision(precision, device) == expected
 
 
 @pytest.mark.parametrize("frozen", [None, 1])
@@ -127,7 +117,7 @@ def test_fits_in_threads_are_those_one_after_the_other(tiny_bert, frozen, tmp_pa
 
 def steps_of(dataset, ranks, step_size, batch_size):
     batcher = make_batcher(dataset, batch_size)
-    return list(StepSampler(batcher, step_size, np.random.default_rng(0), ranks))
+    return list(nn.StepSampler(batcher, step_size, np.random.default_rng(0), ranks))
 
 
 def items_of(batches):
@@ -141,8 +131,8 @@ rows = st.lists(st.tuples(st.integers(2, 9), st.integers(0, 3)), min_size=1, max
 @settings(deadline=None, max_examples=40)
 def test_processes_deal_out_the_steps_of_one(rows, step_size, batch_size, count):
     dataset = make_dataset([length for length, _ in rows], [n for _, n in rows])
-    whole = steps_of(dataset, Ranks(), step_size * count, batch_size)
-    dealt = [steps_of(dataset, Ranks(i, count), step_size, batch_size) for i in range(count)]
+    whole = steps_of(dataset, nn.Ranks(), step_size * count, batch_size)
+    dealt = [steps_of(dataset, nn.Ranks(i, count), step_size, batch_size) for i in range(count)]
     assert {len(steps) for steps in dealt} == {len(whole)}
     for step, parts in zip(whole, zip(*dealt)):
         assert all(parts), "each process has a batch"
@@ -167,16 +157,16 @@ def test_a_job_refuses_a_number_of_a_gpu(is_launched, monkeypatch):
     with pytest.raises(
         ValueError, match=r"Write device='cuda' in a job of 2 processes.*Got 'cuda:0' instead"
     ):
-        current_ranks("cuda:0")
+        nn.current_ranks("cuda:0")
     assert taken == []
-    assert current_ranks("cuda") == Ranks(1, 2, "cuda")
+    assert nn.current_ranks("cuda") == nn.Ranks(1, 2, "cuda")
     assert taken == [1] * is_launched
 
 
 def test_sums_come_back_to_tensors_of_all_shapes(monkeypatch):
     monkeypatch.setattr(torch.distributed, "all_reduce", lambda flat: flat.mul_(2))
     tensors = [torch.ones(2, 3).T, torch.ones((), dtype=torch.long), torch.ones(4)[::2]]
-    Ranks(0, 2).add_up(tensors)
+    nn.Ranks(0, 2).add_up(tensors)
     assert [tensor.tolist() for tensor in tensors] == [[[2.0, 2.0]] * 3, 2, [2.0, 2.0]]
 
 
@@ -192,7 +182,7 @@ def test_what_the_launcher_says(environment, is_first, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert is_first_process() is is_first
+    assert nn.is_first_process() is is_first
     if environment.get("WORLD_SIZE") != "4" or "RANK" not in environment:
-        assert current_ranks("cpu") == Ranks()
+        assert nn.current_ranks("cpu") == nn.Ranks()
     assert not torch.distributed.is_initialized()

@@ -142,18 +142,6 @@ def train(model, ids, n_steps=5, weight_decay=0.0):
 IDS = [[3, 5, 5], [7, 3, 0]]
 
 
-@pytest.mark.parametrize("padding_idx", [None, 0, 5, 11])
-def test_the_steps_are_those_of_the_whole_matrix(padding_idx):
-    plain, model = (Model(padding_idx=padding_idx) for _ in range(2))
-    train(plain, IDS)
-    with compact_embedding(model, np.array(IDS)):
-        train(model, IDS)
-    assert type(model.embedding) is nn.Embedding
-    assert model.embedding.weight.requires_grad
-    torch.testing.assert_close(model.embedding.weight, plain.embedding.weight, rtol=0, atol=1e-6)
-    torch.testing.assert_close(model.head.weight, plain.head.weight, rtol=0, atol=1e-6)
-
-
 def test_other_rows_do_not_decay():
     """Nor are they lost if the block ends by an error."""
     model = Model()

@@ -98,5 +98,12 @@ def fit_net(net, sampler, validate=None, patience=None):
     return net
 
 
-def accumulated(loss, batches, forward, **options):
-    return accumulate_gradient(loss, batches, forward, **options)
+def run_step(module, loss, batches, seed=7, **options):
+    """Return loss, gradients and the state of the generator; leave no gradient on the module."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        value = accumulate_gradient(loss, batches, forward_of(module), **options)
+        state = torch.get_rng_state()
+    gradients = [parameter.grad for parameter in module.parameters()]
+    module.zero_grad(set_to_none=True)
+    return value, gradients, state

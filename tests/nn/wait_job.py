@@ -24,13 +24,7 @@ from torch.nn.functional import cross_entropy
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from transformers import AutoModelForTokenClassification
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
+import skdice
 from skdice.datasets import make_tagging
 from skdice.losses import DiceLoss, make_loss
 from skdice.nn import _batching, _net
@@ -45,14 +39,14 @@ ALIKE = [[part[:3] + part[-1:] for part in rows] for rows in easy_corpus(N)]
 QUERIES = {"PER": "john mary", "LOC": "oslo paris"}
 MADE = {"crf": False, "word_shapes": False, "negative_ratio": 1}
 FITS = {
-    "tagger": (DiceTokenTagger, easy_corpus(N), {"crf": False}),
-    "one length": (DiceTokenTagger, ALIKE, {"crf": False}),
-    "tagger of many O": (DiceTokenTagger, make_tagging(96, ratio=30, random_state=0), MADE),
-    "texts": (DiceTextClassifier, easy_texts(N, n_classes=3), {}),
-    "labels": (DiceTextClassifier, easy_labels(N), {}),
-    "pairs": (DicePairClassifier, easy_pairs(N), {}),
-    "questions": (DiceSpanExtractor, easy_questions(N, unanswerable=0.3), {}),
-    "queries": (DiceQueryTagger, easy_corpus(N), {"queries": QUERIES}),
+    "tagger": (skdice.DiceTokenTagger, easy_corpus(N), {"crf": False}),
+    "one length": (skdice.DiceTokenTagger, ALIKE, {"crf": False}),
+    "tagger of many O": (skdice.DiceTokenTagger, make_tagging(96, ratio=30, random_state=0), MADE),
+    "texts": (skdice.DiceTextClassifier, easy_texts(N, n_classes=3), {}),
+    "labels": (skdice.DiceTextClassifier, easy_labels(N), {}),
+    "pairs": (skdice.DicePairClassifier, easy_pairs(N), {}),
+    "questions": (skdice.DiceSpanExtractor, easy_questions(N, unanswerable=0.3), {}),
+    "queries": (skdice.DiceQueryTagger, easy_corpus(N), {"queries": QUERIES}),
 }
 CASES = {
     **{f"{kind}, {loss}": (kind, {"loss": loss}) for kind in FITS for loss in ("ce", "dice")},

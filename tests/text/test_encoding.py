@@ -87,21 +87,16 @@ def encode(tokenizer, rows, max_length=512, truncation="longest_first", **kwargs
     return encode_rows(rows, len(rows[0]), TextReader(tokenizer, max_length), truncation, **kwargs)
 
 
-def test_pairs_are_those_of_transformers(model, tokenizer):
+@pytest.mark.parametrize("rows", [PAIRS, [(text,) for text in TEXTS]], ids=["pairs", "texts"])
+def test_rows_are_those_of_transformers(model, tokenizer, rows):
     theirs = AutoTokenizer.from_pretrained(model)
-    dataset, cut = encode(tokenizer, PAIRS)
+    dataset, cut = encode(tokenizer, rows)
     assert not len(cut)
-    for i, (first, second) in enumerate(PAIRS):
+    for i, texts in enumerate(rows):
         # Not theirs(first, second): that takes an empty second text for none.
-        expected = theirs([first], [second], return_token_type_ids=True)
-        assert dataset.input_ids[i].tolist() == expected["input_ids"][0], (first, second)
+        expected = theirs(*([text] for text in texts), return_token_type_ids=True)
+        assert dataset.input_ids[i].tolist() == expected["input_ids"][0], texts
         assert dataset.token_type_ids[i].tolist() == expected["token_type_ids"][0]
-
-
-def test_texts_are_those_of_transformers(model, tokenizer):
-    theirs = AutoTokenizer.from_pretrained(model)
-    dataset, _ = encode(tokenizer, [(text,) for text in TEXTS])
-    assert [row.tolist() for row in dataset.input_ids] == theirs(TEXTS)["input_ids"]
 
 
 def test_cut_rows(bert):
@@ -206,15 +201,6 @@ def test_central_window_is_the_one_with_most_context(cut, n_before):
     assert (owner[n_before:] - (~mine).sum()).tolist() == [
         slow_central_window(i, start[mine], stop[mine]) for i in range(n_pieces)
     ]
-
-
-@pytest.mark.parametrize("stride, n_pieces, message", [
-    (None, 0, "Text 1 has 10 pieces, which leaves 0 pieces of max_length=12"),
-    (2, 3, "Text 0 has 8 pieces, .* 2 pieces .*2 are too long.* At least 3 .*stride=2"),
-])  # fmt: skip
-def test_too_little_room(stride, n_pieces, message):
-    with pytest.raises(ValueError, match=message):
-        room_beside(np.array([8, 10]), 2, 12, stride, n_pieces, lambda i: f"Text {i}")
 
 
 def test_room():

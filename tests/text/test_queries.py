@@ -180,27 +180,21 @@ def naive_spans(encoded, logits, threshold):
     return found
 
 
-def assert_same_spans(found, expected):
-    assert len(found) == len(expected)
-    for spans, naive in zip(found, expected):
-        assert [tuple(entity)[:3] for _, entity in spans] == sorted(naive)
-        for logit, entity in spans:
-            assert logit == pytest.approx(naive[tuple(entity)[:3]], abs=1e-4)
-            assert entity.score == pytest.approx(expit(logit))
-
-
-class TestFindSpans:
-    @pytest.mark.parametrize("threshold", [-3.0, 0.0, 1.0])
-    @pytest.mark.parametrize("max_length, stride", [(64, None), (16, None), (16, 6), (14, 0)])
-    def test_are_those_of_the_definition(self, bert, max_length, stride, threshold):
-        sentences = [["john", "saw", "oslo"] * 9, [], ["mary"], ["ab", "babababa", "the"] * 4]
-        encoded = encode_queries(sentences, ASKED, TextReader(bert, max_length), stride)
-        for seed in range(3):
-            logits = random_logits(encoded, seed)
-            found = find_spans(encoded, logits, LABELS, threshold)
-            expected = naive_spans(encoded, logits, threshold)
-            assert sum(map(len, expected)) > 1
-            assert_same_spans(found, expected)
+@pytest.mark.parametrize("threshold", [-3.0, 0.0, 1.0])
+@pytest.mark.parametrize("max_length, stride", [(64, None), (16, None), (16, 6), (14, 0)])
+def test_found_spans_are_those_of_the_definition(bert, max_length, stride, threshold):
+    sentences = [["john", "saw", "oslo"] * 9, [], ["mary"], ["ab", "babababa", "the"] * 4]
+    encoded = encode_queries(sentences, ASKED, TextReader(bert, max_length), stride)
+    for seed in range(3):
+        logits = random_logits(encoded, seed)
+        found = find_spans(encoded, logits, LABELS, threshold)
+        expected = naive_spans(encoded, logits, threshold)
+        assert sum(map(len, expected)) > 1
+        for spans, naive in zip(found, expected, strict=True):
+            assert [tuple(entity)[:3] for _, entity in spans] == sorted(naive)
+            for logit, entity in spans:
+                assert logit == pytest.approx(naive[tuple(entity)[:3]], abs=1e-4)
+                assert entity.score == pytest.approx(expit(logit))
 
 
 def spans_strategy(n_words=8):
@@ -217,24 +211,24 @@ def are_disjoint(spans):
     return all(a.end <= b.start for (_, a), (_, b) in pairwise(ordered))
 
 
-class TestBestDisjoint:
-    @settings(deadline=None, max_examples=150)
-    @given(spans_strategy())
-    def test_has_the_highest_total_of_all_subsets(self, spans):
-        chosen = best_disjoint(spans)
-        assert are_disjoint(chosen)
-        assert [e.start for _, e in chosen] == sorted(e.start for _, e in chosen)
-        assert all(span in spans for span in chosen)
-        best = max(
-            sum(entity.score for _, entity in subset)
-            for n in range(len(spans) + 1)
-            for subset in combinations(spans, n)
-            if are_disjoint(subset)
-        )
-        assert sum(entity.score for _, entity in chosen) == pytest.approx(best)
+@settings(deadline=None, max_examples=150)
+@given(spans_strategy())
+def test_best_disjoint_spans_have_the_highest_total_of_all_subsets(spans):
+    chosen = best_disjoint(spans)
+    assert are_disjoint(chosen)
+    assert [e.start for _, e in chosen] == sorted(e.start for _, e in chosen)
+    assert all(span in spans for span in chosen)
+    best = max(
+        sum(entity.score for _, entity in subset)
+        for n in range(len(spans) + 1)
+        for subset in combinations(spans, n)
+        if are_disjoint(subset)
+    )
+    assert sum(entity.score for _, entity in chosen) == pytest.approx(best)
 
-    def test_earlier_spans_win_ties(self):
-        spans = [(0.0, Entity(i, i + 2, "X", 0.5)) for i in range(4)]
-        assert [e.start for _, e in best_disjoint(spans)] == [0, 2]
-        spans = [(0.0, Entity(0, 1, label, 0.5)) for label in "BA"]
-        assert [e.label for _, e in best_disjoint(spans)] == ["A"]
+
+def test_earlier_disjoint_spans_win_ties():
+    spans = [(0.0, Entity(i, i + 2, "X", 0.5)) for i in range(4)]
+    assert [e.start for _, e in best_disjoint(spans)] == [0, 2]
+    spans = [(0.0, Entity(0, 1, label, 0.5)) for label in "BA"]
+    assert [e.label for _, e in best_disjoint(spans)] == ["A"]

@@ -16,7 +16,6 @@ from skdice.text import (
     TextReader,
     WordTokenizer,
     encode_questions,
-    pick_answers,
 )
 
 from ..tiny_models import WORDS
@@ -115,29 +114,6 @@ def test_characters_are_those_of_transformers_without_white_space(model, tokeniz
             if covered.strip():
                 start += len(covered) - len(covered.lstrip())
                 assert (encoded.start[i], encoded.end[i]) == (start, start + len(covered.strip()))
-
-
-def check_characters(encoded, context):
-    """Compare where spans may start and end with the definition, in a context of one window."""
-    start, end = encoded.start.tolist(), encoded.end.tolist()
-    is_filled = [False] + [a < b for a, b in zip(start[1:], end[1:])]
-    filled = np.flatnonzero(is_filled)
-    for i in range(len(start)):
-        before, after = filled[filled < i], filled[filled > i]
-        may_start = is_filled[i] and all(start[j] < start[i] for j in before)
-        may_end = is_filled[i] and all(end[j] > end[i] for j in after)
-        assert (bool(encoded.can_start[i]), bool(encoded.can_end[i])) == (may_start, may_end), i
-        if is_filled[i]:
-            text = context[start[i] : end[i]]
-            assert text
-            assert text == text.strip()
-
-
-@given(strange_text)
-@settings(deadline=None, max_examples=100)
-def test_where_spans_may_start_and_end_in_any_text(tokenizers, context):
-    for tokenizer in tokenizers.values():
-        check_characters(encode_one(context, tokenizer, 5000), context)
 
 
 def check_targets(encoded, rows):
@@ -376,22 +352,3 @@ def test_large_logits_are_finite(tokenizers, dtype, scale):
         assert all(0 <= score <= 1 for _, _, score in candidates.spans)
         assert sum(score for _, _, score in candidates.spans) <= 1 + 1e-6
         assert not math.isnan(candidates.no_answer)
-
-
-CANDIDATES = [
-    Candidates([(4, 8, 0.6), (0, 3, 0.1)], -1.0),
-    Candidates([(0, 4, 0.3)], 2.0),
-    Candidates([], math.inf),
-]
-PICKED_CONTEXTS = ["the oslo", "john", "\u200b"]
-
-
-@pytest.mark.parametrize("threshold, expected", [
-    (math.inf, ["oslo", "john", ""]),
-    (2.0, ["oslo", "john", ""]),
-    (1.999, ["oslo", "", ""]),
-    (-1.0, ["oslo", "", ""]),
-    (-1.001, ["", "", ""]),
-])  # fmt: skip
-def test_pick_answers(threshold, expected):
-    assert pick_answers(CANDIDATES, PICKED_CONTEXTS, threshold) == expected

@@ -146,6 +146,7 @@ def test_tags_of_entities_are_those_that_were_read(scheme):
     for tags in all_taggings(scheme, 4):
         spans = get_entities(tags, mode="strict", scheme=scheme)
         assert write_tags(spans, 4, scheme) == list(tags)
+        assert get_entities(tags) == spans
         if TRANSITIONS[scheme] == "IOBES":
             assert write_tags(spans, 4, "IOBES", spelled_roles(tags)) == list(tags)
     assert write_tags([(1, 2, "X", 0.5)], 3, "IOBES") == ["O", "S-X", "O"]

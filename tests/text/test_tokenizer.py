@@ -40,11 +40,6 @@ def save_fast(backend, path, **special):
     return str(path)
 
 
-@pytest.fixture(scope="module", params=["bert", "roberta"])
-def tokenizer(request):
-    return request.getfixturevalue(request.param)
-
-
 @given(st.lists(any_text | st.sampled_from(STRANGE + SPECIAL_TEXT), max_size=6))
 @settings(deadline=None, max_examples=30)
 def test_each_word_is_cut_by_itself(bert, roberta, words):
