@@ -36,6 +36,14 @@ def test_a_private_import_is_found() -> None:
     assert private_imports(path, "from ._batching import Batch") == []
 
 
+def test_dir_of_the_package() -> None:
+    names = dir(skdice)
+    assert all(hasattr(skdice, name) for name in names)
+    assert {*skdice.__all__, "losses"} <= {*names}
+    assert not {"Any", "TYPE_CHECKING", "import_module"} & {*names}
+    assert [name for name in names if name.startswith("_")] == ["__version__"]
+
+
 # Of named tuples, and of libraries that have no public name for it.
 FOREIGN = {
     "_replace", "_asdict", "_fields", "_foreach_copy_", "_foreach_zero_", "_attn_implementation",

@@ -88,7 +88,7 @@ def test_a_changed_file_is_refused(fitted, hub):
     weights = hub.path / TAGGER / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"!")
     for load in (DiceTokenTagger.from_pretrained, load_pretrained):
-        with pytest.raises(ValueError, match="model.safetensors was changed after it was saved"):
+        with pytest.raises(ValueError, match=r"model.safetensors was changed after it was saved"):
             load(TAGGER)
 
 
