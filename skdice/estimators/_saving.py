@@ -72,10 +72,8 @@ class SavedEstimator(SharedParameters):
         >>> transformers.pipeline("token-classification", "tagger")  # doctest: +SKIP
         """
         fitted = self.internals.fitted
-        if is_first_process():
-            save(directory, type(self), self._saved_parameters(), fitted)
-
-    def _saved_parameters(self) -> dict[str, Any]:
+        if not is_first_process():
+            return
         parameters: dict[str, Any] = self.get_params(deep=False)
         for name in ("callbacks", "peft_config", "random_state"):
             value = parameters[name]
@@ -86,7 +84,7 @@ class SavedEstimator(SharedParameters):
                 )
                 parameters[name] = None
         parameters["device"] = "auto"
-        return parameters
+        save(directory, type(self), parameters, fitted)
 
     def push_to_hub(
         self,
@@ -95,7 +93,7 @@ class SavedEstimator(SharedParameters):
         private: bool | None = None,
         token: str | None = None,
         commit_message: str = "Upload with skdice",
-    ) -> str | None:
+    ) -> None:
         """Save the fitted estimator, as :meth:`save_pretrained` does, on the Hugging Face hub.
 
         Parameters
@@ -107,37 +105,25 @@ class SavedEstimator(SharedParameters):
         token : str, optional
             By default that of ``hf auth login``.
         commit_message : str
-
-        Returns
-        -------
-        str or None
-            The address of the commit; None in all processes of a job but the first.
         """
-        fitted = self.internals.fitted
-        if not is_first_process():
-            return None
         with TemporaryDirectory(prefix="skdice-") as place:
-            model = Path(place, "model")
-            save(model, type(self), self._saved_parameters(), fitted, repo_id)
-            return upload(model, repo_id, private, token, commit_message)
+            directory = Path(place, Path(repo_id).name)
+            self.save_pretrained(directory)
+            if is_first_process():
+                upload(directory, repo_id, private, token, commit_message)
 
     def export_onnx(self, file: str | os.PathLike[str]) -> None:
         """Write what ``runtime="onnx"`` computes as an ONNX file, for other programs as well.
 
         Predictions of this estimator and its pickles use the file, as long as it is there and
         unchanged, and saving copies it. As ``model.onnx`` in the directory that the estimator is
-        saved in, it is used wherever that is loaded. It needs the extra ``onnx``. Its inputs and
-        outputs are described in the guide, "Save and serve".
+        saved in, it is used wherever that is loaded. It needs the extra ``onnx``. It is a
+        ValueError if torch cannot export the network, the file would have more than 2 GB, or its
+        directory has another fit. The how-to "ONNX from another language" says what it takes.
 
         Parameters
         ----------
         file : str or PathLike
-
-        Raises
-        ------
-        ValueError
-            If torch cannot export the network, the file would have more than 2 GB, or its directory
-            has another fit.
         """
         fitted = self.internals.fitted
         if is_first_process():
@@ -234,12 +220,6 @@ def load_pretrained(directory: str | os.PathLike[str], **options: str | None) ->
     ------
     TypeError, ValueError
         As there; also if the directory has a class that has not been imported.
-
-    Examples
-    --------
-    >>> from skdice.estimators import load_pretrained
-    >>> load_pretrained("tagger").predict([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
-    array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
     """
     return SavedEstimator.from_pretrained(directory, **options)
 

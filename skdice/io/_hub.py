@@ -8,7 +8,7 @@ from typing import Any
 import huggingface_hub as hub
 
 from .._files import as_path, current
-from ._saved import KNOWN
+from ._saved import CARD, KNOWN
 
 
 def download(name: str | os.PathLike[str], revision: str | None, token: str | None) -> Path:
@@ -33,9 +33,12 @@ def download(name: str | os.PathLike[str], revision: str | None, token: str | No
 
 def upload(
     directory: Path, repo_id: str, private: bool | None, token: str | None, commit_message: str
-) -> str:
-    """Put a saved directory in the place of an older one, in one commit; return its address."""
+) -> None:
+    """Put a saved directory in the place of an older one, in one commit; its card has the id."""
+    card = directory / CARD
+    text = card.read_text(encoding="utf-8")
+    here, there = (f"from_pretrained({name!r})" for name in (directory.name, repo_id))
+    card.write_text(text.replace(here, there), encoding="utf-8")
     hub.create_repo(repo_id, private=private, token=token, exist_ok=True)
     options: Any = {"commit_message": commit_message, "delete_patterns": sorted(KNOWN)}
-    commit = hub.upload_folder(repo_id=repo_id, folder_path=directory, token=token, **options)
-    return str(commit.commit_url)
+    hub.upload_folder(repo_id=repo_id, folder_path=directory, token=token, **options)

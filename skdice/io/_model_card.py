@@ -102,10 +102,10 @@ def _training(kind: type, parameters: dict[str, Any], fitted: Fitted) -> list[tu
 
 
 def _usage(name: str, kind: type, fitted: Fitted) -> str:
-    where = "" if "/" in name else '  # or "user/model" of the hub'
     code = (
         f"from skdice import {kind.__name__}\n\n"
-        f"model = {kind.__name__}.from_pretrained({name!r}){where}\n{fitted.task.info.card.call}"
+        f"model = {kind.__name__}.from_pretrained({name!r})  # a directory, or a model of the hub\n"
+        f"{fitted.task.info.card.call}"
     )
     alone = "Its head is skdice's own; transformers loads the encoder alone."
     if suffix := fitted.task.head.suffix:

@@ -24,22 +24,18 @@ _OF_NET = ("precision", "predict_precision", "max_epochs", "lr")
 
 
 def save(
-    directory: str | os.PathLike[str],
-    kind: type,
-    parameters: dict[str, Any],
-    fitted: Fitted,
-    name: str = "",
+    directory: str | os.PathLike[str], kind: type, parameters: dict[str, Any], fitted: Fitted
 ) -> None:
     """Write an estimator of some kind as a directory that replaces an older one of skdice.
 
-    It does so as a whole, or not at all. Its card is that of ``name``, by default the directory's.
+    It does so as a whole, or not at all.
     """
     place = check_place(directory)
     with explained(place, "The estimator"), replacing(place) as new:
         write_network(new, fitted)
         copy_exported(fitted.net.module_, new / ONNX)
         write_manifest(new, class_name(kind), parameters, fitted)
-        card = model_card(name or place.name, kind, parameters, fitted)
+        card = model_card(place.name, kind, parameters, fitted)
         # A label may have lone surrogates.
         (new / CARD).write_text(card, encoding="utf-8", errors="backslashreplace")
 
@@ -92,7 +88,7 @@ def export(file: str | os.PathLike[str], fitted: Fitted) -> None:
                 f"fit that is saved there; got {path.name!r}. Save first, or export elsewhere."
             )
     with explained(path, "The network"), replacing_file(path) as new:
-        onnx_network(module, "onnx", fitted.reader.max_length, keep=new)
+        onnx_network(module, "onnx", fitted.reader.max_length, verbose=False, keep=new)
     module.exported = (str(path), sha256(path))
     if listed is not None:
         listed["sha256"][ONNX] = module.exported[1]

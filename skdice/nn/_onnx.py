@@ -145,12 +145,7 @@ _SESSIONS: WeakKeyDictionary[TextModule, dict[str, Any]] = WeakKeyDictionary()
 
 
 def onnx_network(
-    module: TextModule,
-    runtime: str,
-    max_length: int,
-    *,
-    verbose: bool = False,
-    keep: Path | None = None,
+    module: TextModule, runtime: str, max_length: int, *, verbose: bool, keep: Path | None = None
 ) -> Callable[[Batch], np.ndarray]:
     """Return a function that computes logits of a batch by ONNX Runtime.
 
