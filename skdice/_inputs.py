@@ -13,6 +13,9 @@ from ._typing import ObjectArray, T
 
 Span = tuple[int, int, str]
 _SPAN_KEYS = {"start", "end", "label"}
+_CLASS_LABEL = """ A ClassLabel of datasets knows the names of its numbers:
+names = ds.features["ner_tags"].feature.names
+y = [[names[i] for i in row] for row in ds["ner_tags"]]"""
 
 
 def check_rows(rows: Any, name: str, what: str) -> list[Any]:
@@ -48,9 +51,10 @@ def check_token_lists(
             )
         for j, token in enumerate(tokens):
             if not isinstance(token, str):
+                is_class = what == "tags" and isinstance(token, numbers.Integral)
                 raise ValueError(
                     f"{what.capitalize()} must be str; position {j} of row {i} of {name} is "
-                    f"{describe(token)}."
+                    f"{describe(token)}.{_CLASS_LABEL if is_class else ''}"
                 )
         found.append([str(token) for token in tokens])
     return found

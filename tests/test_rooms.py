@@ -24,6 +24,11 @@ def private_imports(path: Path, tree: ast.AST) -> list[str]:
     return found
 
 
+def test_dir_of_the_package() -> None:
+    packages = {"datasets", "estimators", "inspection", "losses", "metrics", "model_selection"}
+    assert {*dir(skdice)} == {*skdice.__all__, *packages}
+
+
 # Of named tuples, and of libraries that have no public name for it.
 FOREIGN = {
     "_replace", "_asdict", "_fields", "_foreach_copy_", "_foreach_zero_", "_attn_implementation",

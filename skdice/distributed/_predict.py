@@ -64,7 +64,7 @@ def predict_parquet(
     ----------
     estimator : estimator, or str or PathLike
         A fitted tagger, classifier or extractor, a search or Pipeline that ends in one, or a
-        directory written by ``save_pretrained``.
+        directory written by ``save_pretrained``, or a model of the hub.
     source : str or PathLike
         Directory of ``*.parquet`` files (subdirectories included), or one file.
     destination : str or PathLike

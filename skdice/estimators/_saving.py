@@ -3,16 +3,17 @@
 import copy
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from .._files import as_path, read_one_version
+from .._files import read_one_version
 from .._parameters import check_number, check_option
 from ..exceptions import warn
 from ..fitting import Fitted, Settings, make_net
-from ..io import load_head, read_entries, read_manifest, save, subclasses
+from ..io import download, export, load_head, read_entries, read_manifest, save, subclasses, upload
 from ..nn import PRECISIONS, is_first_process, resolve_device, seeded
 from ..text import TextReader, WordTokenizer
 from ._shared import SharedParameters
@@ -85,11 +86,59 @@ class SavedEstimator(SharedParameters):
         parameters["device"] = "auto"
         save(directory, type(self), parameters, fitted)
 
+    def push_to_hub(
+        self,
+        repo_id: str,
+        *,
+        private: bool | None = None,
+        token: str | None = None,
+        commit_message: str = "Upload with skdice",
+    ) -> None:
+        """Save the fitted estimator, as :meth:`save_pretrained` does, on the Hugging Face hub.
+
+        Parameters
+        ----------
+        repo_id : str
+            ``"user/model"``, which is made if it is new. Other files in it stay.
+        private : bool, optional
+            Whether a new one is private; by default as the user or organisation has set.
+        token : str, optional
+            By default that of ``hf auth login``.
+        commit_message : str
+        """
+        with TemporaryDirectory(prefix="skdice-") as place:
+            directory = Path(place, Path(repo_id).name)
+            self.save_pretrained(directory)
+            if is_first_process():
+                upload(directory, repo_id, private, token, commit_message)
+
+    def export_onnx(self, file: str | os.PathLike[str]) -> None:
+        """Write what ``runtime="onnx"`` computes as an ONNX file, for other programs as well.
+
+        Predictions of this estimator and its pickles use the file, as long as it is there and
+        unchanged, and saving copies it. As ``model.onnx`` in the directory that the estimator is
+        saved in, it is used wherever that is loaded. It needs the extra ``onnx``. It is a
+        ValueError if torch cannot export the network, the file would have more than 2 GB, or its
+        directory has another fit. The how-to "ONNX from another language" says what it takes.
+
+        Parameters
+        ----------
+        file : str or PathLike
+        """
+        fitted = self.internals.fitted
+        if is_first_process():
+            export(file, fitted)
+
     @classmethod
     def from_pretrained(
-        cls, directory: str | os.PathLike[str], *, device: str | None = None
+        cls,
+        directory: str | os.PathLike[str],
+        *,
+        device: str | None = None,
+        revision: str | None = None,
+        token: str | None = None,
     ) -> Self:
-        """Load an estimator that :meth:`save_pretrained` saved.
+        """Load an estimator that :meth:`save_pretrained` or :meth:`push_to_hub` saved.
 
         Everything is read from the directory, and no code in it is run. Predictions are those of
         the saved estimator. ``model`` still names the base model, so that ``clone`` and ``fit``
@@ -98,8 +147,12 @@ class SavedEstimator(SharedParameters):
         Parameters
         ----------
         directory : str or PathLike
+            A directory or, where there is none of that name, a model of the hub, ``"user/model"``.
         device : str, optional
             The ``device`` of the estimator; by default a GPU if there is one.
+        revision, token : str, optional
+            Of a model of the hub: its branch, tag or commit, and what opens a private one, if that
+            is not the token of ``hf auth login``.
 
         Returns
         -------
@@ -111,13 +164,14 @@ class SavedEstimator(SharedParameters):
         TypeError
             If ``directory`` is no path.
         ValueError
-            If it is no directory of skdice, or a file in it is missing, has changed or was not
-            saved with it, or it was saved in another format or by another class, or this machine
-            does not have the device.
+            If it is no directory or model of skdice, or a file in it is missing, has changed or was
+            not saved with it, or it was saved in another format or by another class, or this
+            machine does not have the device.
         """
         device = "auto" if device is None else device
         resolve_device(device)  # It raises an error if the device is not there.
-        return read_one_version(as_path(directory), lambda place: cls._loaded(place, device))
+        directory = download(directory, revision, token)
+        return read_one_version(directory, lambda place: cls._loaded(place, device))
 
     @classmethod
     def _loaded(cls, place: Path, device: str) -> Self:
@@ -149,12 +203,12 @@ class SavedEstimator(SharedParameters):
         return estimator
 
 
-def load_pretrained(directory: str | os.PathLike[str], *, device: str | None = None) -> Any:
-    """Load the estimator that a directory holds, of whatever class it is.
+def load_pretrained(directory: str | os.PathLike[str], **options: str | None) -> Any:
+    """Load the estimator that a directory or a model of the hub holds, of whatever class it is.
 
     Parameters
     ----------
-    directory, device
+    directory, **options
         As of ``from_pretrained`` of an estimator, such as :meth:`DiceTokenTagger.from_pretrained`.
 
     Returns
@@ -166,14 +220,8 @@ def load_pretrained(directory: str | os.PathLike[str], *, device: str | None = N
     ------
     TypeError, ValueError
         As there; also if the directory has a class that has not been imported.
-
-    Examples
-    --------
-    >>> from skdice.estimators import load_pretrained
-    >>> load_pretrained("tagger").predict([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
-    array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
     """
-    return SavedEstimator.from_pretrained(directory, device=device)
+    return SavedEstimator.from_pretrained(directory, **options)
 
 
 def _check_learned(learned: dict[str, Any], network: dict[str, Any]) -> None:
@@ -218,5 +266,6 @@ def _read_fitted(
     with seeded(0, device):  # New layers are drawn before their weights are read.
         net.initialize()
     load_head(net.module_, place)
+    net.module_.exported = network["onnx"]
     net.drop_training_state()
     return Fitted(**learned, reader=reader, net=net)

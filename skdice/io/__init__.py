@@ -1,5 +1,6 @@
 """Directories of fitted estimators, which skdice and transformers can load."""
 
+from ._hub import download, upload
 from ._network import load_head
-from ._saved import check_place, read_entries, read_manifest, save
+from ._saved import check_place, export, read_entries, read_manifest, save
 from ._values import subclasses

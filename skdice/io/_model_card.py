@@ -104,7 +104,8 @@ def _training(kind: type, parameters: dict[str, Any], fitted: Fitted) -> list[tu
 def _usage(name: str, kind: type, fitted: Fitted) -> str:
     code = (
         f"from skdice import {kind.__name__}\n\n"
-        f"model = {kind.__name__}.from_pretrained({name!r})\n{fitted.task.info.card.call}"
+        f"model = {kind.__name__}.from_pretrained({name!r})  # a directory, or a model of the hub\n"
+        f"{fitted.task.info.card.call}"
     )
     alone = "Its head is skdice's own; transformers loads the encoder alone."
     if suffix := fitted.task.head.suffix:

@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from .._digest import installed_versions
-from .._files import as_path, current, explained, replacing, sha256
+from .._files import as_path, current, explained, replacing, replacing_file, sha256, write_file
 from .._pretrained import CONFIG, TOKENIZER_CONFIG, check_configuration, read_json
 from ..fitting import Fitted
+from ..nn import copy_exported, onnx_network
 from ._model_card import model_card
 from ._network import FILES, write_network
 from ._values import class_name, from_json, to_json
 
 FORMAT_VERSION = 3
-MANIFEST, CARD = "skdice.json", "README.md"
-_KNOWN = FILES | {MANIFEST, CARD}
+MANIFEST, CARD, ONNX = "skdice.json", "README.md", "model.onnx"
+KNOWN = FILES | {MANIFEST, CARD, ONNX}
 # By these transformers would load code, or other files than those above.
 _REFUSED = ("auto_map", "custom_pipelines", "transformers_weights", "fast_tokenizer_files")
 # What a net was trained and predicts with, and what else its batches go by.
@@ -32,6 +33,7 @@ def save(
     place = check_place(directory)
     with explained(place, "The estimator"), replacing(place) as new:
         write_network(new, fitted)
+        copy_exported(fitted.net.module_, new / ONNX)
         write_manifest(new, class_name(kind), parameters, fitted)
         card = model_card(place.name, kind, parameters, fitted)
         # A label may have lone surrogates.
@@ -47,7 +49,7 @@ def check_place(directory: str | os.PathLike[str]) -> Path:
         if found.is_file():
             raise ValueError(f"{str(place)!r} is a file; pass the path of a directory.")
         names = {path.name for path in found.iterdir()} if found.exists() else set()
-    if foreign := sorted(names.difference(_KNOWN if MANIFEST in names else ())):
+    if foreign := sorted(names.difference(KNOWN if MANIFEST in names else ())):
         raise ValueError(
             f"The directory {str(place)!r} has files that skdice did not save: "
             f"{', '.join(foreign[:10])}. Nothing was written, since a save replaces the whole "
@@ -72,8 +74,30 @@ def write_manifest(
     }
     for entry, part in (("parameters", parameters), ("fitted", learned), ("network", network)):
         content[entry] = {name: to_json(value, name) for name, value in part.items()}
+    _write_manifest(directory, content)
+
+
+def export(file: str | os.PathLike[str], fitted: Fitted) -> None:
+    """Write the network as an ONNX file, which the manifest lists if it is beside it."""
+    path, module, listed = as_path(file, "file"), fitted.net.module_, None
+    if (path.parent / MANIFEST).exists():
+        listed = read_manifest(path.parent)
+        if path.name != ONNX or to_json(fitted.history, "") != listed["fitted"]["history"]:
+            raise ValueError(
+                f"In {str(path.parent)!r}, a saved directory, the file must be {ONNX!r} and of the "
+                f"fit that is saved there; got {path.name!r}. Save first, or export elsewhere."
+            )
+    with explained(path, "The network"), replacing_file(path) as new:
+        onnx_network(module, "onnx", fitted.reader.max_length, verbose=False, keep=new)
+    module.exported = (str(path), sha256(path))
+    if listed is not None:
+        listed["sha256"][ONNX] = module.exported[1]
+        _write_manifest(path.parent, listed)
+
+
+def _write_manifest(directory: Path, content: dict[str, Any]) -> None:
     text = json.dumps(content, indent=2, sort_keys=True)
-    (directory / MANIFEST).write_text(f"{text}\n", encoding="utf-8")
+    write_file(directory / MANIFEST, f"{text}\n".encode())
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
@@ -82,8 +106,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     if not (directory / MANIFEST).is_file():
         raise ValueError(
             f"There is no {MANIFEST} in {shown}: it was not saved by skdice. A model of "
-            f"transformers is the base of an estimator, as DiceTokenTagger(model=...); "
-            f"'hf download' copies a saved directory from the hub."
+            f"transformers is the base of an estimator, as DiceTokenTagger(model=...)."
         )
     content = read_json(directory / MANIFEST)
     if content.get("format_version") != FORMAT_VERSION:
@@ -103,7 +126,7 @@ def read_entries(directory: Path, manifest: dict[str, Any]) -> tuple[dict[str, A
     saved = {MANIFEST, *digests}
     found = {path.name for path in directory.iterdir() if not path.name.startswith(".")}
     # transformers would read some of those that were added.
-    if wrong := ((saved ^ found) | (saved - _KNOWN)) - {CARD}:
+    if wrong := ((saved ^ found) | (saved - KNOWN)) - {CARD, ONNX}:
         raise ValueError(f"{', '.join(sorted(wrong))} is missing, or was not saved with it")
     root = directory.resolve()
     if root.parent.name == "snapshots":  # The cache of a hub has links to its blobs.
@@ -116,7 +139,8 @@ def read_entries(directory: Path, manifest: dict[str, Any]) -> tuple[dict[str, A
             raise ValueError(f"{name} was changed after it was saved")
     for name in (CONFIG, TOKENIZER_CONFIG):
         check_configuration(directory / name, _REFUSED)
-    return tuple(
+    parameters, learned, network = (
         {name: from_json(value) for name, value in manifest[entry].items()}
         for entry in ("parameters", "fitted", "network")
     )
+    return parameters, learned, network | {"onnx": (str(directory / ONNX), digests.get(ONNX, ""))}

@@ -16,7 +16,7 @@ from ._modules import (
     average_weights,
 )
 from ._net import Begun, NotFiniteError, TextNet, features_of
-from ._onnx import BATCH_TOKENS, onnx_network
+from ._onnx import BATCH_TOKENS, copy_exported, onnx_network
 from ._runtime import (
     PRECISIONS,
     RUNTIMES,

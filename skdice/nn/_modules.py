@@ -43,6 +43,7 @@ class TextModule(nn.Module):
     """
 
     auto_class: str  # Of transformers.
+    exported: tuple[str, str] = ("", "")  # An ONNX file of it, and the SHA-256 of that.
 
     def __init__(
         self,

@@ -3,6 +3,8 @@
 import copy
 import importlib
 import logging
+import os
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +18,7 @@ import numpy as np
 import torch
 
 from .._extras import not_installed
+from .._files import sha256
 from ._batching import Batch
 from ._modules import TextModule
 
@@ -46,14 +49,15 @@ def _silent() -> Iterator[None]:
 
 
 @_silent()
-def _export(module: TextModule, path: Path, max_length: int) -> Any:
-    """Write a network as an ONNX file; return its session, which gives what torch gives."""
+def _checked_session(module: TextModule, path: Path, max_length: int) -> Any:
+    """Return the session of an ONNX file, which gives what torch gives; write one if it is new."""
     module = copy.deepcopy(module).cpu()
     for member in (module, *module.members):
         # The fused attention of torch becomes more operators than its formula has.
         member.transformer.set_attn_implementation("eager")
     module.eval()
-    trace(module, _make_batch(module, _TRACED, max_length)).save(path)
+    if not path.exists():
+        trace(module, _make_batch(module, _TRACED, max_length)).save(path)
     session = open_session(path)
     compare(session, module, max_length)
     return session
@@ -66,6 +70,7 @@ def trace(module: TextModule, batch: Batch) -> Any:
         program = torch.onnx.export(
             module,
             kwargs=batch,
+            output_names=["logits"],
             dynamo=True,
             dynamic_shapes={**axes, "row": {0: "items"}, "column": {0: "items"}},
             verbose=False,
@@ -140,18 +145,17 @@ _SESSIONS: WeakKeyDictionary[TextModule, dict[str, Any]] = WeakKeyDictionary()
 
 
 def onnx_network(
-    module: TextModule, runtime: str, max_length: int, *, verbose: bool = False
+    module: TextModule, runtime: str, max_length: int, *, verbose: bool, keep: Path | None = None
 ) -> Callable[[Batch], np.ndarray]:
     """Return a function that computes logits of a batch by ONNX Runtime.
 
-    The weights of the module must not change any more: it is exported once, and stderr says
-    so if ``verbose``. ``runtime`` is "onnx" or "onnx-int8". An architecture that torch cannot
-    export is a ValueError, other results than torch's are a RuntimeError.
+    The weights of the module must not change any more: it is exported once, and stderr says so if
+    ``verbose``, unless it has a file already. ``keep`` is where to write that in fp32. ``runtime``
+    is "onnx" or "onnx-int8". An architecture that torch cannot export is a ValueError, other
+    results than torch's are a RuntimeError.
     """
     sessions = _SESSIONS.setdefault(module, {})
-    if runtime not in sessions:
-        if verbose:
-            sys.stderr.write(f"predict: exporting the network for runtime={runtime!r}, once\n")
+    if runtime not in sessions or keep is not None:
         try:
             for package in ("onnx", "onnxruntime", "onnxscript"):
                 importlib.import_module(package)
@@ -159,11 +163,26 @@ def onnx_network(
             raise not_installed(f"runtime={runtime!r}", str(error.name), "onnx") from error
         with TemporaryDirectory(prefix="skdice-") as place:
             path = Path(place, "network.onnx")
-            session = _export(module, path, max_length)
+            if not copy_exported(module, path) and verbose:
+                sys.stderr.write(f"predict: exporting the network for runtime={runtime!r}, once\n")
+            session = _checked_session(module, path, max_length)
+            if keep is not None:
+                if len(list(path.parent.iterdir())) > 1:
+                    raise ValueError("The network has more than 2 GB, too much for an ONNX file.")
+                shutil.copyfile(path, keep)
             if runtime == "onnx-int8":
                 session = open_session(_quantise(path, _make_batch(module, _WIDE, max_length)))
         sessions[runtime] = session
     return lambda batch: _run(sessions[runtime], batch)[0]
+
+
+def copy_exported(module: TextModule, path: Path) -> bool:
+    """Copy the file that a network was exported to, if it is still there as it was written."""
+    file, digest = module.exported
+    is_there = os.access(file, os.R_OK) and sha256(Path(file)) == digest
+    if is_there:
+        shutil.copyfile(file, path)
+    return is_there
 
 
 def _find_outliers(path: Path, batch: Batch) -> list[str]:

@@ -6,7 +6,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, redirect_stdout
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
@@ -63,14 +65,19 @@ def read_blocks(page: Path) -> list[Block]:
     ]
 
 
-def run(page: Path, model: str, first: str | None = None) -> list[tuple[Block, str]]:
-    """Run the blocks of a page in one namespace; return what each of them printed.
+def run(
+    page: Path, model: str, first: str | None = None, names: dict | None = None
+) -> list[tuple[Block, str]]:
+    """Run the blocks of a page in one namespace, ``names``; return what each of them printed.
 
     Where ``first`` is a model, the first block has it, and is as long as a reader's.
     """
-    namespace: dict = {"__name__": "page"}
+    namespace = {} if names is None else names
+    namespace["__name__"] = "page"
     printed = []
     for i, block in enumerate(read_blocks(page)):
+        if "from fastapi" in block.code and find_spec("fastapi") is None:
+            continue
         is_faithful = first is not None and i == 0
         name = repr(first if is_faithful else model)
         code = block.code.replace(HUB_ID, name).replace("get_model_path()", name)
@@ -143,6 +150,31 @@ def test_the_install_lines_are_those_of_make_demo(page, tmp_path):
     tried = done.stdout.replace(f"{tmp_path}/", "").replace(quiet, "").splitlines()
     activated = [line.replace(".venv/bin/python -m ", "") for line in tried[:2]]
     assert [said[0].removesuffix(" && . .venv/bin/activate"), *said[1:]] == activated
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_service(tiny_model, workplace, traced_once):
+    """Its threads answer alike; what is too much is an error that says so."""
+    service: dict = {}
+    run(DOCS / "howto" / "serve.md", tiny_model, names=service)
+    texts = [" ".join(sentence) for sentence in service["sentences"][:8]]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(service["answer"], [texts] * 8))
+    assert answers == [answers[0]] * 8
+    starts = [[one.start for one in row] for row in service["tagger"].predict_entities(texts)]
+    assert [[one["start"] for one in row] for row in answers[0]] == starts
+    client = pytest.importorskip("fastapi.testclient").TestClient(service["app"])
+    assert client.get("/health").json() == {"status": "ok"}
+    for sent, status, said in (
+        (texts, 200, answers[0]),
+        ([], 200, []),
+        (["a"] * 33, 422, {"detail": "At most 32 texts are allowed; got 33."}),
+        (["b" * 5001], 422, {"detail": "At most 5000 characters are allowed; text 0 has 5001."}),
+        (["b" * 10**6], 413, {"detail": "At most 1000000 bytes are allowed."}),
+    ):
+        got = client.post("/entities", json={"texts": sent})
+        assert (got.status_code, got.json()) == (status, said)
+    assert client.post("/entities", content=iter([b"{}"])).status_code == 411
 
 
 def test_the_study_shows_its_scores():

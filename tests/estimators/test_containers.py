@@ -205,3 +205,17 @@ def test_labels(made, expected):
     read = internals(DiceTextClassifier()).task.read_training
     found, wanted = (read(["a", "b", "c"], y)[1].values for y in (made, expected))
     assert found.tolist() == wanted.tolist()
+
+
+def test_class_labels_get_their_names_as_the_error_says():
+    datasets = pytest.importorskip("datasets")
+    X, y = easy_corpus(12)
+    label = datasets.ClassLabel(names=sorted({tag for row in y for tag in row}))
+    kinds = {"tokens": datasets.List(datasets.Value("string")), "ner_tags": datasets.List(label)}
+    rows = {"tokens": X, "ner_tags": [label.str2int(row) for row in y]}
+    ds = datasets.Dataset.from_dict(rows, features=datasets.Features(kinds))
+    with pytest.raises(ValueError, match="Tags must be str; position 0 of row 0 of y is") as error:
+        DiceTokenTagger().fit(ds["tokens"], ds["ner_tags"])
+    names = {"ds": ds}
+    exec(str(error.value).partition("\n")[2], names)
+    assert names["y"] == y

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import sys
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -11,9 +12,11 @@ import torch
 from sklearn.base import clone
 
 from skdice import DiceTokenTagger
+from skdice.estimators import load_pretrained
 from skdice.nn import _onnx
 
 from ..io.conftest import fitted_shallow, make  # noqa: F401
+from ..spies import internals
 from ..tiny_models import build_bert
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
@@ -156,6 +159,45 @@ class TestSessions:
         fresh = clone(one)
         assert fresh.runtime == "onnx"
         assert not hasattr(fresh, "net_")
+
+
+class TestExported:
+    """A file of the network, which what predicts goes by in place of exporting again."""
+
+    @pytest.fixture
+    def exported(self, fitted_shallow, tmp_path, monkeypatch):  # noqa: F811
+        """Return an estimator, the directory with its file, and X; no other export is let be."""
+        one = pickle.loads(pickle.dumps(fitted_shallow("tagger", "bert")[0]))
+        one.save_pretrained(tmp_path / "saved")
+        one.export_onnx(tmp_path / "saved" / "model.onnx")
+        monkeypatch.setattr(_onnx, "trace", None)
+        return one, tmp_path / "saved", fitted_shallow("tagger", "bert")[1]
+
+    def test_used_wherever_it_is_known(self, exported, tmp_path, capfd):
+        one, saved, X = exported
+        expected, loaded = flat(one.predict_proba(X)), load_pretrained(saved)
+        loaded.save_pretrained(tmp_path / "again")
+        again = load_pretrained(tmp_path / "again")
+        for other in (one, loaded, again, pickle.loads(pickle.dumps(one))):
+            found = other.set_params(runtime="onnx", verbose=1).predict_proba(X)
+            assert flat(found) == pytest.approx(expected, abs=1e-4)
+        int8 = loaded.set_params(runtime="onnx-int8").predict_proba(X)
+        assert flat(int8) == pytest.approx(expected, abs=0.05)
+        assert capfd.readouterr().err == ""
+
+    def test_not_used_if_it_is_another_one(self, exported):
+        one, saved, X = exported
+        loaded = load_pretrained(saved).set_params(runtime="onnx")
+        (saved / "model.onnx").write_bytes(b"")
+        with pytest.raises(TypeError, match="not callable"):  # It would export.
+            loaded.predict(X)
+        with pytest.raises(ValueError, match=r"model.onnx was changed after it was saved"):
+            load_pretrained(saved)
+        with pytest.raises(ValueError, match=r"must be 'model.onnx' .*; got 'tagger.onnx'"):
+            one.export_onnx(saved / "tagger.onnx")
+        one._fitted = replace(internals(one).fitted, history=one.history_ * 2)
+        with pytest.raises(ValueError, match="of the fit that is saved there"):
+            one.export_onnx(saved / "model.onnx")
 
 
 class TestRefused:

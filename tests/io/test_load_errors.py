@@ -187,8 +187,8 @@ def test_the_cache_of_a_hub_has_links(saved_tagger, tmp_path):
 def test_no_directory(load, tmp_path, tiny_bert):
     (tmp_path / "file").touch()
     for path, error, message in (
-        (tmp_path / "nowhere", ValueError, r"There is no skdice.json in .*nowhere'"),
-        ("organisation/tagger", ValueError, r"'hf download' copies a saved directory"),
+        (tmp_path / "nowhere", ValueError, r"nowhere' is no directory here, and no 'user/model'"),
+        ("organisation/tagger", ValueError, r"is no directory here, and the hub did not give it"),
         (tmp_path / "file", ValueError, r"There is no skdice.json in .*file'"),
         (tiny_bert, ValueError, r"There is no skdice.json .* base of an estimator"),
         (None, TypeError, "directory must be a path.*got None"),

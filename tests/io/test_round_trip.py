@@ -91,6 +91,25 @@ def test_files_that_change_after_loading(fitted, own_bert, tmp_path):
     assert_same(outputs(own, X), outputs(estimator, X))
 
 
+@pytest.mark.parametrize("case", ["tagger", "texts"])
+def test_cloudpickle(fitted, case):
+    """MLflow and dask send models by it."""
+    estimator, X, _ = fitted(case)
+    sent = pytest.importorskip("cloudpickle").dumps(estimator)
+    assert_same(outputs(pickle.loads(sent), X), outputs(estimator, X))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_mlflow(fitted, tmp_path):
+    """The call that the guide shows."""
+    flavor, place = pytest.importorskip("mlflow.sklearn"), str(tmp_path / "model")
+    estimator, X, _ = fitted("tagger")
+    how = {"serialization_format": "cloudpickle", "pip_requirements": ["skdice"]}
+    flavor.save_model(estimator, place, **how)
+    assert_same(outputs(flavor.load_model(place), X), outputs(estimator, X))
+
+
 @pytest.mark.parametrize("case", quick(["tagger", "pairs", "texts", "questions", "queries"], CASES))
 def test_again(fitted, case, tmp_path, capfd):
     """Loaded by its name, pickled and saved again; and fitted again from the base model."""
