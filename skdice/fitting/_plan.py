@@ -237,14 +237,14 @@ def _choose_cuda_graphs(settings: Settings, task: Task, reader: TextReader, loss
 
 
 def _describe(settings: Settings, choices: Mapping[str, Choice], data: TrainingSet) -> str:
-    """Return what the progress bar calls a fit: its loss, and what was chosen of texts and rate."""
+    """Return what the progress calls a fit: its loss, and how many texts an epoch draws."""
     shown = settings.loss if isinstance(settings.loss, str) else type(settings.loss).__name__
     if "loss" in choices:
         shown = choices["loss"].value
     if (draw := data.draw) is not None:
         n_drawn = int(draw.n_drawn.sum())
         shown = f"{shown}, {n_drawn} of {len(draw.group)} texts in each epoch"
-    return f"{shown}, lr {choices['lr'].value:g}" if "lr" in choices else shown
+    return shown
 
 
 def choose_again(plan: Plan, problem: BaseException) -> Plan:

@@ -96,8 +96,9 @@ class Settings:
         Seed of everything random in a fit. The global generators are not changed; fits in threads
         run one after the other.
     verbose
-        0 shows nothing. Otherwise a fit shows its epochs, and long steps (also ``predict``) show a
-        bar; if stderr is no terminal, a fit writes a line an epoch.
+        0 shows nothing. Otherwise a fit says how many steps it makes, and a bar shows how far it
+        is; if stderr is no terminal, it writes a line an epoch and how long the rest will take.
+        Long predictions show a bar.
     n_members
         Size of an ensemble: networks that are trained from different seeds, whose logits are
         averaged. Everything takes ``n_members`` times as long.
