@@ -210,12 +210,14 @@ def _choose_loss(
 
 
 def _choose_schedule(settings: Settings, facts: EpochFacts, loss: Loss) -> dict[str, Choice]:
-    """Return the choices of epochs and rates, where these are open."""
+    """Return the choices of epochs and rates, where these are open; warn of too few epochs."""
     choices: dict[str, Choice] = {}
     encoder, has_adapters = facts.rows.encoder, facts.rows.has_adapters
     given = None if settings.lr == "auto" else float(settings.lr)
     if settings.max_epochs == "auto":
         choices["max_epochs"] = auto.choose_max_epochs(facts, is_mean=loss.separable)
+    elif problem := auto.too_few_epochs(facts, settings.max_epochs, is_mean=loss.separable):
+        warn(problem)
     if given is None:
         choices["lr"] = auto.choose_lr(encoder, has_adapters)
     if settings.head_lr is None:
