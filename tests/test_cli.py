@@ -1,6 +1,7 @@
 """The command: what it prints equals what Python gives, and its errors say where."""
 
 import gzip
+import inspect
 import io
 import json
 import os
@@ -22,9 +23,11 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
     compare_losses,
+    datasets,
     imbalance_report,
 )
 from skdice.__main__ import main
+from skdice._cli._commands import READ_OPTIONS
 from skdice.datasets import (
     make_questions,
     read_conll,
@@ -113,12 +116,14 @@ def test_report_equals_python(folder, run):
     ("a.conllu", "read_conllu"),
     ("questions.json", "read_squad"),
     ("pairs.tsv --task pairs", "read_pairs"),
+    ("own.csv --task pairs --read first=left second=right label=match", "read_pairs"),
     ("texts.tsv --task texts --read text=1 --read label=0", "read_labeled_text"),
     ("a.csv --task tagging --read separator=, --read columns=(1,-1)", "read_conll"),
 ])  # fmt: skip
 def test_task_and_reader(folder, run, options, reader):
     Path("a.IOB.gz").write_bytes(gzip.compress(b"john B-PER\n"))
     Path("a.conllu").write_text("1\tHi\t_\tINTJ" + "\t_" * 6 + "\n")
+    Path("own.csv").write_text('id,left,right,match\n1,"a, b",c,yes\n2,d,e,no\n')
     Path("a.csv").write_text("NN,john,x,B-PER\nVB,saw,x,O\n")
     status, out, err = run(f"report {options}")
     assert status == 0
@@ -288,12 +293,17 @@ class TestErrors:
         ("report nowhere.conll", "There is no file nowhere.conll"),
         ("report bad.conll", "bad.conll, line 3: got 1 column in 'b'"),
         ("report words.txt", "suffixes .conll, .conllu, .bio, .iob, .json tell the task"),
-        ("report train.conll --read tag=xpos", "--read: read_conll() got an unexpected"),
+        ("report train.conll --read tag=xpos", "'tag'; read_conll takes columns, separator, enc"),
+        ("report own.csv --task pairs", "from 'left,right,match', cut at commas. Pass them"),
+        ("report own.csv --task pairs --read first=a second=right label=match", "'left, right, ma"),
+        ("report --read tag=xpos train.conll", "files before the options; got 'train.conll'"),
+        ("score TAGGER pairs.tsv", "no CoNLL file: most of its 24 lines have spaces in the word"),
+        ("score TAGGER words.conll", "those of the file are '0', '1'. A file of words and tags"),
         ("fit train.conll --out a --loss dize", "'dize'"),
         ("fit train.conll --out a --set epochs=1", "Invalid parameter 'epochs' for"),
         ("fit train.conll --out bad.conll", "is a file; pass the path of a directory"),
         # Before the training.
-        ("fit train.conll --model nowhere --out .", "did not save: bad.conll, pairs.tsv"),
+        ("fit train.conll --model nowhere --out .", "did not save: bad.conll, own.csv"),
         ("compare train.conll test.conll --losses dice", "baseline"),
         ("predict .", "was not saved by skdice"),
         ("", "the following arguments are required: COMMAND"),
@@ -303,6 +313,8 @@ class TestErrors:
     ])  # fmt: skip
     def test_input(self, folder, tagger, run, argv, message):
         Path("bad.conll").write_text("a\tO\n\nb\n")
+        Path("own.csv").write_text("left,right,match\na,b,1\n")
+        Path("words.conll").write_text("canon\tnikon\t0\nsony\tsony\t1\n")
         status, out, err = run(argv.replace("TAGGER", tagger))
         assert (status, out) == (2, "")
         assert message in err[err.index("error: ") :]
@@ -349,6 +361,14 @@ def test_examples_run(folder, run, tiny_bert):
         fast = f" --model {tiny_bert} {FAST} --epochs 1" if name in ("fit", "compare") else ""
         status, out, err = run(line + fast, stdin=stdin.encode())
         assert (status, out != "") == (0, True), err
+
+
+@pytest.mark.parametrize("reader", READ_OPTIONS)
+def test_help_lists_the_options_of_each_reader(run, reader):
+    _, *names = inspect.signature(getattr(datasets, reader)).parameters
+    assert READ_OPTIONS[reader] == ", ".join(names)
+    for command in ("report", "fit", "compare", "score"):
+        assert re.search(f"  {READ_OPTIONS[reader] or 'none'}\n", run(f"{command} --help")[1])
 
 
 @pytest.mark.slow

@@ -17,6 +17,14 @@ TASKS = {
     "texts": ("DiceTextClassifier", "read_labeled_text"),
     "questions": ("DiceSpanExtractor", "read_squad"),
 }
+# What --read takes, by reader: its parameters, as numpy is too slow to import for a help text.
+READ_OPTIONS = {
+    "read_conll": "columns, separator, encoding",
+    "read_conllu": "tag",
+    "read_pairs": "first, second, label, layout, encoding",
+    "read_labeled_text": "text, label, separator, encoding",
+    "read_squad": "",
+}
 # Files with other suffixes need --task.
 _TASK_OF_SUFFIX = {
     **dict.fromkeys((".conll", ".conllu", ".bio", ".iob"), "tagging"),
@@ -76,6 +84,8 @@ def run_score(arguments: argparse.Namespace) -> None:
 
     estimator, task = _load(arguments)
     X, y = _read_data(arguments, arguments.data, task)
+    if task == "tagging":
+        _check_tags(arguments.data, y, estimator.classes_.tolist())
     if task in ("pairs", "texts"):  # The file alone does not say whether 0 is a number.
         known = {str(label): label for label in estimator.classes_.tolist()}
         y = [known.get(str(label), label) for label in y.tolist()]
@@ -243,9 +253,22 @@ def _read_data(arguments: argparse.Namespace, path: str, task: str) -> tuple[Any
     try:
         X, y = getattr(datasets, name)(path, **dict(arguments.read))
     except TypeError as error:  # An option that the reader does not have.
-        raise ValueError(f"--read: {error}") from error
+        takes = READ_OPTIONS[name] or "no options"
+        raise ValueError(f"--read: {error}; {name} takes {takes}.") from error
     note(f"{path}: {len(X):,} rows for --task {task}, read by {name}")
     return X, y
+
+
+def _check_tags(path: str, y: Iterable[Iterable[str]], known: list[str]) -> None:
+    """Raise a ValueError if a model knows no tag of a file, which may be none of tagged words."""
+    from .._inputs import list_some
+
+    found = sorted({tag for tags in y for tag in tags})
+    if not set(found).intersection(known):
+        raise ValueError(
+            f"{path}: the model was trained for the tags {list_some(known)}; those of the file are "
+            f"{list_some(found)}. A file of words and tags in columns is expected."
+        )
 
 
 def _alike(*labels: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._version import __version__
-from ._commands import TASKS, run_compare, run_fit, run_predict, run_report, run_score
+from ._commands import READ_OPTIONS, TASKS, run_compare, run_fit, run_predict, run_report, run_score
 
 _SIGPIPE_STATUS, _SIGINT_STATUS = 141, 130
 
@@ -57,7 +57,8 @@ def literal(text: str) -> Any:
 def _assignment(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as lr=2e-4; got {text!r}")
+        expected = "expected NAME=VALUE, such as lr=2e-4, and files before the options"
+        raise argparse.ArgumentTypeError(f"{expected}; got {text!r}")
     return name, literal(value)
 
 
@@ -65,7 +66,12 @@ def _option(text: str, **how: Any) -> dict[str, Any]:
     return {"help": text, **how}
 
 
-_SEVERAL: dict[str, Any] = {"metavar": "NAME=VALUE", "type": _assignment, "action": "append"}
+_SEVERAL: dict[str, Any] = {
+    "metavar": "NAME=VALUE",
+    "type": _assignment,
+    "nargs": "+",
+    "action": "extend",
+}
 # All arguments. Those that are parameters of estimators or of compare_losses have their names.
 _ARGUMENTS = {
     "data": _option("CoNLL, CoNLL-U, pairs or labelled texts in TSV or CSV, or SQuAD JSON"),
@@ -75,14 +81,16 @@ _ARGUMENTS = {
         "a row in every line, two texts with a TAB between (default: standard input)", nargs="?"
     ),
     "--task": _option("needed unless the suffix of the file tells it", choices=tuple(TASKS)),
-    "--read": _option("option of the reader, such as encoding=latin-1; repeatable", **_SEVERAL),
+    "--read": _option(
+        "options of the reader, such as first=left second=right label=match", **_SEVERAL
+    ),
     "--out": _option("directory to save to", required=True),
     "--valid": _option("the same to score after every epoch"),
     "--model": _option("hub id or directory of the base model"),
     "--loss": _option("name of the loss, such as ce, dice or auto"),
     "--epochs": _option("passes over the rows", dest="max_epochs", type=literal),
     "--seed": _option("makes the fit repeatable", dest="random_state", type=literal),
-    "--set": _option("parameter of the estimator, such as batch_size=32; repeatable", **_SEVERAL),
+    "--set": _option("parameters of the estimator, such as batch_size=32", **_SEVERAL),
     "--losses": _option("as --loss of fit takes them", nargs="+"),
     "--seeds": _option("of the fits of each loss", nargs="+", type=literal),
     "--baseline": _option("the loss that the others are compared with"),
@@ -113,6 +121,14 @@ _COMMANDS = [
 ]
 
 
+def _list_read_options() -> str:
+    """Return what --read takes, by task."""
+    lines = [
+        f"  {task:13}  {READ_OPTIONS[reader] or 'none'}" for task, (_, reader) in TASKS.items()
+    ]
+    return "\n".join(["\n\noptions for --read, by task:", *lines, "  .conllu files  tag"])
+
+
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="skdice",
@@ -127,7 +143,7 @@ def make_parser() -> argparse.ArgumentParser:
             run.__name__.removeprefix("run_"),
             help=run.__doc__,
             description=run.__doc__,
-            epilog=f"example: {example}",
+            epilog=f"example: {example}{_list_read_options() if '--read' in names else ''}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
             # What is not given is not passed on: the defaults are those of Python.

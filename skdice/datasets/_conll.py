@@ -1,6 +1,7 @@
 """Reader and writer of column files: one word a line, an empty line after each sentence."""
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from numbers import Integral
 
@@ -13,6 +14,7 @@ from ._text_files import (
     count_columns,
     file_error,
     read_lines,
+    shorten,
     words_and_tags,
     write_text,
 )
@@ -53,8 +55,9 @@ def read_conll(
     Raises
     ------
     FileNotFoundError, ValueError
-        If there is no such file, a line has too few columns or an empty word or tag, the file has
-        no sentences, or a parameter is invalid. Errors name the file and the line.
+        If there is no such file, a line has too few columns or an empty word or tag, most lines
+        have spaces in them or different numbers of columns, as those of tables of texts, the file
+        has no sentences, or a parameter is invalid. Errors name the file and the line.
 
     Examples
     --------
@@ -79,6 +82,7 @@ def read_conll(
         has_tab = any("\t" in line and not _is_gap(line, "\t") for line in lines)
         separator = "\t" if has_tab else " "
     rows: list[list[tuple[str, str]]] = [[]]
+    forms = Counter[int]()  # of lines: how many columns, or how many spaces in word and tag
     for number, line in enumerate(lines, start=1):
         if _is_gap(line, separator):
             rows.append([])
@@ -91,8 +95,20 @@ def read_conll(
         if not word or not tag or word_column % len(fields) == tag_column % len(fields):
             expected = f"a word (column {word_column}) and a tag (column {tag_column}), not empty"
             raise file_error(path, number, count_columns(fields, line, separator, expected))
+        spaces = word.count(" ") + tag.count(" ")
+        forms[len(list(filter(None, fields))) if separator == " " else spaces] += 1
         # Words and tags recur: one object for each saves most of the memory of a large corpus.
         rows[-1].append((sys.intern(word), sys.intern(tag)))
+    usual = max(forms.values(), default=0) if separator == " " else forms[0]
+    n = sum(forms.values())
+    if n > 1 and 2 * usual < n:  # A word may have spaces; most do not.
+        number = next(i for i, line in enumerate(lines, start=1) if not _is_gap(line, separator))
+        found = f"most of its {n:,} lines have spaces in the word or the tag"
+        if separator == " ":
+            found = f"its {n:,} lines have {min(forms)} to {max(forms)} columns"
+        expected = "one word and its tag in each line, and an empty line after each sentence"
+        problem = f"this is no CoNLL file: {found}; this one is {shorten(lines[number - 1])}"
+        raise file_error(path, number, f"{problem}. Expected {expected}.")
     return words_and_tags(path, rows, len(lines), "lines with one word and its tag")
 
 

@@ -40,14 +40,20 @@ def read_label_studio(
     ------
     ValueError
         If the file is not such an export, the data has no such text, a span does not lie in its
-        text, or no task is annotated. Errors name the file, row (from 0) and task.
+        text, no task is annotated, or there are only choices for whole texts, which the error says
+        how to read. Errors name the file, row (from 0) and task.
     """
     _check_name("read_label_studio", "text", text)
     left_out = LeftOut(path)
     X, y = [], []
+    choices: set[str] = set()  # tags that choose a label for a whole text
     for row, place, record in read_objects(path):
         if "id" in record:
             place = f"{place} (task {show(record['id'])})"
+        if "data" not in record and ("annotator" in record or text in record):
+            raise ValueError(
+                f"{place}: this seems to be an export as JSON-MIN. Export the project as JSON."
+            )
         data = get_field(place, record, "data", dict)
         annotations = get_field(place, {"annotations": [], **record}, "annotations", list)
         results = _choose_results(place, annotations, row, left_out)
@@ -60,6 +66,8 @@ def read_label_studio(
             region = result.get("to_name")
             if type_ != "labels":
                 left_out.add(f"results of type {type_!r}", row)
+                if type_ == "choices":
+                    choices.add(str(name))
                 continue
             value = get_field(where, result, "value", dict)
             if from_name not in (None, name):
@@ -74,6 +82,12 @@ def read_label_studio(
                 labels = get_field(where, value, "labels", list)
                 mentions += [Mention(where, start, end, label, shown) for label in labels]
         y.append(read_mentions(X[-1], mentions))
+    if choices and not any(y):
+        raise ValueError(
+            f"{path}: there are no entities, but choices for whole texts (of the tag "
+            f"{', '.join(map(repr, sorted(choices)))}). Export the project as CSV for these, and "
+            f"read it with read_labeled_text(path, {text=}, label={min(choices)!r})."
+        )
     left_out.warn(len(X))
     return X, y
 

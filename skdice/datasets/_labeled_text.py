@@ -1,12 +1,9 @@
 """Reader of texts with one label each."""
 
-from numbers import Integral
-from typing import Any
-
 import numpy as np
 
 from .._parameters import not_allowed
-from ._tables import find_column, make_labels, split_records
+from ._tables import find_columns, make_labels, split_records
 from ._text_files import FilePath, file_error, first_line, read_text, shorten, suffix_of
 
 # What the column of the text, and that of the label, may be called in a header.
@@ -74,16 +71,10 @@ def read_labeled_text(
     is_default = text is None and label is None
     if is_default:
         text, label = _find_known(path, first)
-    columns: dict[str, Any] = {"text": text, "label": label}
-    for name, column in columns.items():
-        if not isinstance(column, str | Integral) or isinstance(column, bool):
-            allowed = "a str or an int, as must be the other column, or both None"
-            raise not_allowed("read_labeled_text", name, allowed, column)
-    has_header = isinstance(text, str) or isinstance(label, str)
-    text_column, label_column = (find_column(path, column, first) for column in columns.values())
-    if text_column == label_column:
-        problem = f"the text and the label must be in different columns. Got {text=} and {label=}."
-        raise file_error(path, 1, problem)
+    columns = {"text": text, "label": label}
+    (text_column, label_column), has_header = find_columns(
+        path, "read_labeled_text", columns, first
+    )
     if separator == " " and label_column != 0:
         problem = f"lines are cut at their first space, so the label must come first. Got {label=}."
         raise file_error(path, 1, f"{problem} Pass another separator.")

@@ -1,11 +1,12 @@
 """Reader of pairs of texts: paraphrases, duplicate questions, records of the same thing."""
 
 import csv
+from typing import Any
 
 import numpy as np
 
-from .._parameters import check_option
-from ._tables import find_column, is_integer, make_labels, split_records
+from .._parameters import check_option, not_allowed
+from ._tables import find_columns, is_integer, make_labels, split_records
 from ._text_files import FilePath, file_error, first_line, read_text, shorten, suffix_of
 
 # Where both texts and the label stand: names in a header, or positions without one.
@@ -20,7 +21,13 @@ _N_COLUMNS = {"bimpm": 4, "er": 3}
 
 
 def read_pairs(
-    path: FilePath, *, layout: str = "auto", encoding: str = "utf-8"
+    path: FilePath,
+    *,
+    first: str | int | None = None,
+    second: str | int | None = None,
+    label: str | int | None = None,
+    layout: str = "auto",
+    encoding: str = "utf-8",
 ) -> tuple[list[tuple[str, str]], np.ndarray]:
     r"""Read pairs of texts and their labels from a TSV file, or a CSV file (``.csv``).
 
@@ -31,6 +38,9 @@ def read_pairs(
     ----------
     path : str or path-like
         The file, plain or compressed (``.gz``, ``.xz``).
+    first, second, label : str, int or None, default=None
+        The columns of both texts and of the label: names in the header of the file, or numbers if
+        it has no header. Negative numbers count from the last column. None goes by `layout`.
     layout : {"auto", "mrpc", "bimpm", "quora", "glue", "er"}, default="auto"
         Where the texts and the label stand. Quotes are characters like any other, save in
         ``"quora"`` and in CSV files.
@@ -65,16 +75,18 @@ def read_pairs(
     check_option("read_pairs", "layout", layout, ("auto", *_LAYOUTS))
     text = read_text(path, encoding=encoding)
     separator = "," if suffix_of(path) == ".csv" else "\t"
-    if layout == "auto":
-        layout = _find_layout(path, first_line(text), separator)
-    n_columns = _N_COLUMNS.get(layout)
-    is_quoted = layout == "quora" or separator == ","
+    columns: dict[str, Any] = {"first": first, "second": second, "label": label}
+    if all(column is None for column in columns.values()):
+        if layout == "auto":
+            layout = _find_layout(path, first_line(text), separator)
+        columns = dict(zip(columns, _LAYOUTS[layout]))
+    elif layout != "auto":
+        raise not_allowed("read_pairs", "layout", "'auto' with first, second and label", layout)
+    n_columns, is_quoted = _N_COLUMNS.get(layout), layout == "quora" or separator == ","
     records = split_records(path, text, separator, is_quoted=is_quoted, n_columns=n_columns)
-    has_header = n_columns is None
-    columns = _LAYOUTS[layout]
-    first, second, label = (find_column(path, column, records[0][1]) for column in columns)
-    X = [(fields[first], fields[second]) for _, fields in records[has_header:]]
-    return X, make_labels(path, records, label, has_header=has_header)
+    places, has_header = find_columns(path, "read_pairs", columns, records[0][1])
+    X = [(fields[places[0]], fields[places[1]]) for _, fields in records[has_header:]]
+    return X, make_labels(path, records, places[2], has_header=has_header)
 
 
 def _find_layout(path: FilePath, line: str, separator: str) -> str:
@@ -90,5 +102,10 @@ def _find_layout(path: FilePath, line: str, separator: str) -> str:
             return name
     cut_at = "commas" if separator == "," else "TABs"
     known = "; ".join(f"{name!r} (columns {columns})" for name, columns in _LAYOUTS.items())
-    problem = f"cannot tell the layout from {shorten(line)}, cut at {cut_at}. Pass layout=...: "
-    raise file_error(path, 1, f"{problem}{known}.")
+    raise file_error(
+        path,
+        1,
+        f"cannot tell the columns of the texts and the label from {shorten(line)}, cut at "
+        f"{cut_at}. Pass them, names in a header such as first='left', second='right', "
+        f"label='match', or numbers in a file without one; or pass layout=...: {known}.",
+    )

@@ -3,10 +3,13 @@
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 
+from .._parameters import not_allowed
 from ._text_files import FilePath, count_columns, file_error, shorten, split_lines
 
 # The line on which a row begins, and its columns; none for a blank line.
@@ -77,6 +80,22 @@ def find_column(path: FilePath, column: str | int, first: list[str]) -> int:
         return column % len(first)
     shown = shorten(", ".join(first))
     raise file_error(path, 1, f"there must be one column {column!r}. Got the columns {shown}.")
+
+
+def find_columns(
+    path: FilePath, owner: str, columns: Mapping[str, Any], first: list[str]
+) -> tuple[list[int], bool]:
+    """Return the places of columns, and whether the first row is a header: if one has a name."""
+    for name, column in columns.items():
+        if not isinstance(column, str | Integral) or isinstance(column, bool):
+            others = ", ".join(other for other in columns if other != name)
+            allowed = f"a str or an int, as must be {others}, or all None"
+            raise not_allowed(owner, name, allowed, column)
+    places = [find_column(path, column, first) for column in columns.values()]
+    if len(set(places)) < len(places):
+        shown = ", ".join(f"{name}={column!r}" for name, column in columns.items())
+        raise file_error(path, 1, f"{owner} needs different columns. Got {shown}.")
+    return places, any(isinstance(column, str) for column in columns.values())
 
 
 def make_labels(

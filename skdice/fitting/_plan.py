@@ -242,12 +242,14 @@ def _make_loss(
 
 
 def _choose_schedule(settings: Settings, facts: EpochFacts, loss: Loss) -> dict[str, Choice]:
-    """Return the choices of epochs and rates, where these are open."""
+    """Return the choices of epochs and rates, where these are open; warn of too few epochs."""
     choices: dict[str, Choice] = {}
     encoder, has_adapters = facts.rows.encoder, facts.rows.has_adapters
     given = None if settings.lr == "auto" else float(settings.lr)
     if settings.max_epochs == "auto":
         choices["max_epochs"] = auto.choose_max_epochs(facts, is_mean=loss.separable)
+    elif problem := auto.too_few_epochs(facts, settings.max_epochs, is_mean=loss.separable):
+        warn(problem)
     if given is None:
         choices["lr"] = auto.choose_lr(encoder, has_adapters)
     if settings.head_lr is None:
@@ -271,14 +273,14 @@ def _choose_cuda_graphs(
 
 
 def _describe(settings: Settings, choices: Mapping[str, Choice], data: TrainingSet) -> str:
-    """Return what the progress bar calls a fit: its loss, and what was chosen of texts and rate."""
+    """Return what the progress calls a fit: its loss, and how many texts an epoch draws."""
     shown = settings.loss if isinstance(settings.loss, str) else type(settings.loss).__name__
     if "loss" in choices:
         shown = choices["loss"].value
     if (draw := data.draw) is not None:
         n_drawn = int(draw.n_drawn.sum())
         shown = f"{shown}, {n_drawn} of {len(draw.group)} texts in each epoch"
-    return f"{shown}, lr {choices['lr'].value:g}" if "lr" in choices else shown
+    return shown
 
 
 def choose_again(plan: Plan, problem: BaseException) -> Plan:

@@ -58,10 +58,6 @@ class Settings:
         Hub id, or directory with a model that transformers can load. The default has 22 million
         parameters, reads English and ignores case. The guide's page "Which encoder?" compares
         others.
-    max_length
-        Longest text in pieces, special ones and the question or query included; the model's limit
-        by default. Longer sentences and contexts are read in several windows; classifiers cut
-        longer texts.
     loss
         "auto", "cv", ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a
         preset (``"dsc-paper"``, ``"dsc-official"``), "ce+dice" or a loss object. "ce+dice" trains
@@ -71,14 +67,21 @@ class Settings:
         otherwise "ce". "cv" takes "ce" or "dice", whichever has the better mean score in five folds
         of the rows: ten more models are fitted. ``loss_`` is the loss that was used, of two the
         first.
-    class_weight
-        Weight of each gold class, from the counts of the training data (words of a tagger, rows of
-        a classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``. Labels of
-        a dict that do not occur in the training data, as may happen in a fold, are ignored.
     max_epochs
         Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30
         passes: it goes by the number of texts, and by the loss where words are entities (the
         guide's page "Which settings?"). ``max_epochs_`` is the number used.
+    random_state
+        Seed of everything random in a fit. The global generators are not changed; fits in threads
+        run one after the other.
+    max_length
+        Longest text in pieces, special ones and the question or query included; the model's limit
+        by default. Longer sentences and contexts are read in several windows; classifiers cut
+        longer texts.
+    class_weight
+        Weight of each gold class, from the counts of the training data (words of a tagger, rows of
+        a classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``. Labels of
+        a dict that do not occur in the training data, as may happen in a fold, are ignored.
     negative_ratio
         How many texts without a positive an epoch has for each text with one; they are drawn at
         random in every epoch, and the loss corrects for it. A positive is a word inside an entity,
@@ -95,12 +98,10 @@ class Settings:
         fallen when the fit ends, or is not finite, it starts again once with a third of that rate.
     validation_fraction
         Share of the rows that is held out and scored after every epoch.
-    random_state
-        Seed of everything random in a fit. The global generators are not changed; fits in threads
-        run one after the other.
     verbose
-        0 shows nothing. Otherwise a fit shows its epochs, and long steps (also ``predict``) show a
-        bar; if stderr is no terminal, a fit writes a line an epoch.
+        0 shows nothing. Otherwise a fit says how many steps it makes, and a bar shows how far it
+        is; if stderr is no terminal, it writes a line an epoch and how long the rest will take.
+        Long predictions show a bar.
     n_members
         Size of an ensemble: networks that are trained from different seeds, whose logits are
         averaged. Everything takes ``n_members`` times as long.
@@ -174,24 +175,27 @@ class Settings:
         called for the epochs that are left. All processes of a job have to see the directory.
     """
 
-    # The order is that of the documentation, which has the rare ones in a section of their own:
-    # the model, the task, the training, the machine.
+    # The order is that of signatures and the documentation: first those that most fits set; the
+    # rare ones, in a section of their own, by model, task, training and machine.
     model: Annotated[
         str | os.PathLike[str], Parameter("str or PathLike", check=_check_path, on_card=False)
     ] = "sentence-transformers/all-MiniLM-L6-v2"
     _: KW_ONLY
-    max_length: Annotated[int | None, number(low=1, integer=True, optional=True)] = None
     loss: Annotated[
         Literal["auto", "cv", "ce+dice"] | LossName | Loss,
         Parameter("str or skdice.losses.Loss", on_card=False),
     ] = "auto"
+    max_epochs: Annotated[int | Literal["auto"], number(low=1, integer=True, words=("auto",))] = (
+        "auto"
+    )
+    random_state: Annotated[
+        RandomState, Parameter("int, RandomState or Generator", check=check_random_state)
+    ] = None
+    max_length: Annotated[int | None, number(low=1, integer=True, optional=True)] = None
     class_weight: Annotated[
         Literal["balanced", "log"] | Mapping[Any, float] | None,
         Parameter('{"balanced", "log"} or dict', check=_check_class_weight),
     ] = None
-    max_epochs: Annotated[int | Literal["auto"], number(low=1, integer=True, words=("auto",))] = (
-        "auto"
-    )
     negative_ratio: Annotated[
         float | Literal["auto"] | None,
         number(low=0, closed="neither", optional=True, words=("auto",)),
@@ -202,9 +206,6 @@ class Settings:
     )
     validation_fraction: Annotated[
         float | None, number(low=0, high=1, closed="neither", optional=True)
-    ] = None
-    random_state: Annotated[
-        RandomState, Parameter("int, RandomState or Generator", check=check_random_state)
     ] = None
     verbose: Annotated[
         int, Parameter("int", check=check_verbose, counts="never", on_card=False)

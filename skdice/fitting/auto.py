@@ -308,6 +308,19 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
     return Choice(epochs, f"{epochs} epochs: {presented} presentations, in {made}. {aim}.")
 
 
+def too_few_epochs(facts: EpochFacts, given: int, is_mean: bool) -> str | None:
+    """Return what is wrong with a number of epochs, if it is below half of what "auto" takes.
+
+    Nothing is if the head begins trained, or on a set of one step, which is only tried out.
+    """
+    usual = choose_max_epochs(facts, is_mean).value
+    is_trained = facts.begins_trained or facts.has_trained_head
+    if is_trained or 2 * given >= usual or facts.n_steps == 1:
+        return None
+    few = f"max_epochs={given} is less than half of what max_epochs='auto' would take here"
+    return f"{few}, {usual} epochs. A fit that is too short finds little."
+
+
 def choose_lr(encoder: Encoder, has_adapters: bool) -> Choice:
     """Take a rate that falls with the width and with the depth of the encoder."""
     lr = constant("lr") / encoder.width / (encoder.depth or _USUAL_DEPTH)

@@ -208,11 +208,15 @@ def _counted(study: Study) -> list[FrozenTrial]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hold back Optuna's messages below errors; a search itself reports the trials that failed."""
+    """Hold back Optuna's messages below errors; a search itself reports the trials that failed.
+
+    Trials may try a few epochs: of too few, the fit of all rows warns.
+    """
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(max(before, optuna.logging.ERROR))
     try:
         with warnings.catch_warnings(action="ignore", category=ExperimentalWarning):
+            warnings.filterwarnings("ignore", "max_epochs=.* is less than half")
             yield
     finally:
         optuna.logging.set_verbosity(before)

@@ -19,7 +19,6 @@ import copy
 import math
 import numbers
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -32,7 +31,7 @@ from skorch import NeuralNet
 from skorch.callbacks import EpochTimer
 from skorch.utils import TeeGenerator
 from torch import Tensor
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from ..losses import Loss, SumsMemory
 from ._accumulation import accumulate_gradient, target_of
@@ -40,7 +39,7 @@ from ._batching import Batch, Batcher, StepSampler, to_device
 from ._graphs import StepGraphs, pad_prepared
 from ._runtime import ALONE, autocast, set_generator_states
 from ._speedups import compact_embedding, own_attention
-from ._train import FitProgress, named_callbacks
+from ._train import FitProgress, has_bars, named_callbacks
 
 # On a GPU, which works while the CPU prepares what is next, asking it for a number makes both wait.
 _STEPS_BETWEEN_LOOKS = 32
@@ -382,7 +381,7 @@ class TextNet(NeuralNet):
             unit_scale=True,
             delay=_BAR_SECONDS,
             leave=False,
-            disable=not (verbose and self.ranks_.index == 0 and sys.stderr.isatty()),
+            disable=not (verbose and self.ranks_.index == 0 and has_bars()),
         )
         attention = own_attention(self.module_) if is_on_gpu else nullcontext()
         precision = autocast(self.predict_precision, self.device)

@@ -1,7 +1,9 @@
 """A run of training: its callbacks, how it is judged, and the state that it goes on from."""
 
 import json
+import math
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,9 +25,11 @@ from skorch.callbacks import (
 from skorch.history import History
 from skorch.utils import noop
 from torch import Tensor
-from tqdm import tqdm
+from tqdm.auto import tqdm
+from tqdm.notebook import tqdm_notebook
 
 from .._digest import digest
+from .._inputs import count_of
 from ._runtime import generator_states, set_generator_states
 
 # Made of tensors, numbers, str, lists and dicts.
@@ -37,6 +41,8 @@ _FIRST_STEPS = 5
 # A loss above this share of that of the beginning has not fallen. Labels of which 45 % are wrong
 # leave a loss of 0.993 times that.
 _FALLEN = 0.995
+# Of training, before a fit says how long it will take.
+_SECONDS_TO_TELL = 5.0
 # What a history has of each epoch.
 _HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
 _SCORES = (
@@ -268,29 +274,53 @@ def digests_of_trainers(callbacks: Any) -> list[str]:
     return digests
 
 
+def has_bars() -> bool:
+    """Tell whether bars can be drawn: in a terminal, or by the widgets of a notebook."""
+    return sys.stderr.isatty() or issubclass(tqdm, tqdm_notebook)
+
+
 @dataclass(eq=False, repr=False)
 class FitProgress(Callback):
-    """Show epoch, loss and task metric on the standard error stream.
+    """Show how long a fit is, and epoch, loss and task metric, on the standard error stream.
 
-    In a terminal that is one tqdm bar over all optimiser steps. Elsewhere (log files, notebooks,
-    which keep it when they are exported) it is a line an epoch.
+    A line says what is about to be done. In a terminal, one tqdm bar over all optimiser steps
+    follows. Elsewhere (log files, notebooks, which keep it when they are exported) it is a line an
+    epoch and, after some seconds, one with the time that is left; a notebook that has widgets shows
+    a bar, too.
     """
 
     description: str
     metric: str
 
     def on_train_begin(self, net: Any, X: Any = None, **kwargs: Any) -> None:
+        # Epochs that an earlier process trained count as done.
+        n_done, self.begin_, self.n_timed_ = len(net.history) - net.n_rows_before_, 0.0, 0
+        n_epochs = net.max_epochs - n_done
+        self.n_left_ = X.n_steps * n_epochs
+        if not net.is_stopped_:
+            steps = f"{self.n_left_:,} steps in {count_of(n_epochs, 'epoch')}"
+            self._write(f"{steps}, lr {net.lr:g}, on {net.device}")
         self.bar_ = tqdm(
             total=X.n_steps * net.max_epochs,
-            # Epochs that an earlier process trained count as done.
-            initial=X.n_steps * (len(net.history) - net.n_rows_before_),
+            initial=X.n_steps * n_done,
             desc=self.description,
             unit="step",
-            disable=not sys.stderr.isatty(),
+            disable=not has_bars(),
         )
 
     def on_batch_end(self, net: Any, **kwargs: Any) -> None:
         self.bar_.update()
+        self.n_left_ -= 1
+        if not self.begin_:  # The first step is slower than others.
+            self.begin_ = time.monotonic()
+            return
+        self.n_timed_ += 1
+        seconds = time.monotonic() - self.begin_
+        if self.bar_.disable and seconds >= _SECONDS_TO_TELL and self.n_left_:
+            each, self.begin_ = seconds / self.n_timed_, math.inf  # It is told once.
+            left = each * self.n_left_
+            shown = f"{left / 60:.0f} min" if left > 99 else f"{left:.0f} s"
+            self._write(f"{each:.2g} s a step, so training takes about {shown} more")
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         row = net.history[-1]
@@ -298,14 +328,17 @@ class FitProgress(Callback):
         if "valid_score" in row:
             shown[self.metric] = f"{row['valid_score']:.4f}"
         self.bar_.set_postfix(shown)
-        if self.bar_.disable:
+        if not sys.stderr.isatty():
             facts = ", ".join(f"{name} {value}" for name, value in shown.items())
-            sys.stderr.write(f"{self.description}: {facts} ({row['dur']:.1f} s)\n")
-            sys.stderr.flush()
+            self._write(f"{facts} ({row['dur']:.1f} s)")
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
         self.bar_.close()
         del self.bar_
+
+    def _write(self, line: str) -> None:
+        sys.stderr.write(f"{self.description}: {line}\n")
+        sys.stderr.flush()
 
 
 def history_of(nets: Sequence[NeuralNet]) -> pd.DataFrame:

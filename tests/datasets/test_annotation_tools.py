@@ -179,6 +179,8 @@ def test_bad_rows(write, reader, row, message):
 @pytest.mark.parametrize("reader, row, message", [
     (read_doccano, {"text": "a"}, "no annotated text. texts without annotations"),
     (read_label_studio, task(), r"no annotated text\. .*: 1 \(row 0\)"),
+    (read_label_studio, task([choices("pos")]), "choices .* label='mood'"),
+    (read_label_studio, {"id": 1, "text": "a", "label": [], "annotator": 1}, "task 1.* JSON-MIN"),
 ])  # fmt: skip
 def test_files_without_annotations(write, reader, row, message):
     with pytest.raises(ValueError, match=message):

@@ -42,6 +42,8 @@ BAD = {
         ("a X\n\u00a0\nb Y\n", "line 2: got 1 column"),
         ("a\tX\n\nb X\n", "line 3: got 1 column", "separated by a TAB"),
         ("a X\n" + "b" * 200, "line 2: got 1 column in 'bbb", "..."),
+        ("a b\tc d\t1\n" * 9, "line 1: this is no CoNLL", "9 lines have spaces", "one word and"),
+        ("1 a b\n0 a\n1 a b c\n", "line 1: this is no CoNLL", "3 lines have 2 to 4 columns"),
         ("", "line 1", "without any sentence"),
         ("-DOCSTART- O\n\n", "without any sentence"),
     ],
@@ -67,7 +69,7 @@ BAD = {
         (QUORA + '0\t1\t2\t"a\nb\tc\t1\n', "line 2:", "badly quoted", "line 3"),
         (QUORA + '0\t1\t2\t"a" b\tc\t1\n', "line 2:", "badly quoted"),
         *(
-            (f"{first}\na\tb\t1\n", f"line 1: cannot tell the layout from {first!r}", "'bimpm'")
+            (f"{first}\na\tb\t1\n", "line 1: cannot tell the columns", f"{first!r}, cut", "'bimpm'")
             for first in ("", "a\tb", "a b 1", "1\ta\tb\tc\td", "index\tquestion\tlabel", "1\ta\tb")
         ),
     ],
@@ -163,6 +165,8 @@ def test_missing_file_and_directory(tmp_path, reader):
     *((read_conll, {"separator": value}) for value in ("", 1)),
     (read_conllu, {"tag": "deprel"}),
     *((read_pairs, {"layout": value}) for value in ("GLUE", None, 3, ["er"])),
+    (read_pairs, {"layout": "er", "first": 0, "second": 1, "label": 2}),
+    (read_pairs, {"second": None, "first": "a", "label": "b"}),
     *((read_labeled_text, {"separator": value}) for value in ("", "||", '"', "\n", 3)),
     (read_labeled_text, {"text": True}),
     (read_labeled_text, {"label": 1.0, "text": 0}),

@@ -42,6 +42,17 @@ class TestReading:
         path = write(gzip.compress(data) if name.endswith("gz") else data, name)
         assert read_pairs(path)[0] == X
 
+    @pytest.mark.parametrize("name, content, columns, X, y", [
+        ("p.csv", 'left,right,match\n"a, b",c,yes\n', ("left", "right", "match"), [("a, b", "c")],
+         ["yes"]),
+        ("p.tsv", "match\tleft\tright\n1\t\tb\n", ("left", 2, "match"), [("", "b")], [1]),
+        ("p.csv", "a,0,b\n", (0, -1, 1), [("a", "b")], [0]),
+    ])  # fmt: skip
+    def test_columns_of_other_tables(self, write, name, content, columns, X, y):
+        names = dict(zip(("first", "second", "label"), columns))
+        pairs, labels = read_pairs(write(content, name), **names)
+        assert (pairs, labels.tolist()) == (X, y)
+
     def test_labels_that_are_integers_and_others(self, write):
         numbers = [" 1", "0 ", str(2**63 - 1), "-9"]
         _, y = read_pairs(write("".join(f"a\tb\t{label}\n" for label in numbers)), layout="er")
@@ -51,7 +62,9 @@ class TestReading:
             _, y = read_pairs(write(f"a\tb\t1\na\tb\t{label}\n"), layout="er")
             assert y.dtype == object
             assert y.tolist() == ["1", label]
-        with pytest.raises(ValueError, match=r"pairs.csv, line 1: .* cut at commas\. Pass layout="):
+        with pytest.raises(
+            ValueError, match=r"pairs.csv, line 1: .* cut at commas\. Pass them, .* first='left'"
+        ):
             read_pairs(write("a,b\n", "pairs.csv"))
 
 
@@ -96,8 +109,10 @@ class TestLabeledText:
     ({"text": "body"}, "'label' parameter .* Got None"),
     ({"text": 4, "label": 0}, "one column 4"),
     ({"text": 1, "label": -3}, "different columns"),
+    ({"first": "body", "second": "right", "label": 0}, "column 'right'. .* 'id, body, id, mood'"),
+    ({"first": "body", "second": "mood"}, "'label' parameter of read_pairs .* Got None"),
 ])  # fmt: skip
 def test_columns_that_are_not_there(write, parameters, message):
     path = write("id,body,id,mood\n1,a,2,x\n", "t.csv")
     with pytest.raises(ValueError, match=message):
-        read_labeled_text(path, **parameters)
+        (read_pairs if "first" in parameters else read_labeled_text)(path, **parameters)

@@ -191,6 +191,33 @@ def test_epochs_of_sentences_with_entities_fall_slowly(n, of_set, of_mean):
     assert is_rare.value == choose("max_epochs", **facts, is_mean=True).value
 
 
+class TestTooFewEpochs:
+    """The habit of other trainers, such as max_epochs=3, makes fits that find nothing."""
+
+    @pytest.mark.parametrize("given, facts, says", [
+        (3, {}, True), (6, {}, True), (7, {}, False), (13, {}, False), (30, {}, False),
+        (3, {"begins_trained": True}, False), (1, {"has_trained_head": True}, False),
+        (1, {"n_steps": 1}, False),
+    ])  # fmt: skip
+    def test_below_half_of_auto(self, given, facts, says):
+        rows = RowFacts(**ROWS, labels=LabelFacts(has_entities=True))
+        epoch = EpochFacts(**EPOCH | {"n_steps": 16, "n_positive": 250} | facts, rows=rows)
+        found = auto.too_few_epochs(epoch, given, is_mean=False)
+        assert (found is not None) == says
+        assert not says or f"max_epochs={given} is less than half" in found
+        assert not says or "would take here, 13 epochs." in found
+
+    def test_a_fit_says_it_once_and_trials_of_a_search_do_not(self, tiny_bert, recwarn):
+        tagger = DiceTokenTagger(tiny_bert, **FAST | {"batch_size": 8}, background_bias="cv")
+        tagger.set_params(n_members=2, loss="cv").fit(*easy_corpus(64))
+        (told,) = [warning for warning in recwarn if "max_epochs=1" in str(warning.message)]
+        assert (told.category, told.filename) == (UserWarning, __file__)
+        recwarn.clear()
+        quiet = DiceTokenTagger(tiny_bert, **FAST | {"batch_size": 8})
+        DiceSearchCV(quiet, n_trials=2, cv=2, random_state=0, refit=False).fit(*easy_corpus(96))
+        assert not [warning for warning in recwarn if "max_epochs" in str(warning.message)]
+
+
 @pytest.mark.parametrize("family, width, depth, lr", [
     # Measured here (benchmarks/RESULTS.md).
     ("bert", 384, 6, 2e-4),

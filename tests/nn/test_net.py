@@ -12,7 +12,7 @@ from skorch.callbacks import EarlyStopping
 from transformers import get_scheduler
 
 from skdice.losses import CrossEntropyLoss, DiceLoss
-from skdice.nn import FitProgress, StepSampler, TextNet, TokenModule, _net, seeded
+from skdice.nn import FitProgress, StepSampler, TextNet, TokenModule, _net, _train, seeded
 from skdice.nn._net import FiniteGuard
 
 from ..spies import Spy, stop
@@ -225,6 +225,9 @@ def test_a_fit_shows_epoch_loss_and_metric(is_terminal, score, shown, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     first, last = (f"{loss:.4f}" for loss in net.history[:, "train_loss"])
+    begin = "dsc: 10 steps in 2 epochs, lr 0.05, on cpu\n"
+    assert err.startswith(begin)
+    err = err.removeprefix(begin)
     if is_terminal:
         metric = "" if shown is None else ", F1=0.6250"
         assert err.count("\n") == 1, "one bar, not one an epoch"
@@ -241,11 +244,20 @@ def test_a_fit_shows_epoch_loss_and_metric(is_terminal, score, shown, capsys):
         assert re.fullmatch("".join(lines), err)
 
 
+def test_a_log_has_the_time_that_is_left(is_terminal, capsys, monkeypatch):
+    """It is said once, and where no bar says it."""
+    monkeypatch.setattr(_train, "_SECONDS_TO_TELL", 0.0)
+    fit_shown(validate=None)
+    told = re.findall(r"dsc: (.+) s a step, so .* about (.+) s more\n", capsys.readouterr().err)
+    assert len(told) == (not is_terminal)
+
+
 def test_the_line_is_ended_after_errors(is_terminal, capsys):
     with pytest.raises(KeyboardInterrupt):
         fit_shown(validate=lambda: signal.raise_signal(signal.SIGINT))
     err = capsys.readouterr().err
-    assert err.endswith("\n") if is_terminal else err == ""
+    assert err.endswith("\n")
+    assert err.count("\n") == 1 + is_terminal
 
 
 @pytest.mark.parametrize("verbose", [True, False])
