@@ -39,7 +39,7 @@ from ._batching import Batch, Batcher, StepSampler, to_device
 from ._graphs import StepGraphs, pad_prepared
 from ._runtime import ALONE, autocast, set_generator_states
 from ._speedups import compact_embedding, own_attention
-from ._train import FitProgress, has_bars, named_callbacks
+from ._train import HIDES_BARS, FitProgress, named_callbacks
 
 # On a GPU, which works while the CPU prepares what is next, asking it for a number makes both wait.
 _STEPS_BETWEEN_LOOKS = 32
@@ -381,7 +381,7 @@ class TextNet(NeuralNet):
             unit_scale=True,
             delay=_BAR_SECONDS,
             leave=False,
-            disable=not (verbose and self.ranks_.index == 0 and has_bars()),
+            disable=HIDES_BARS if verbose and self.ranks_.index == 0 else True,
         )
         attention = own_attention(self.module_) if is_on_gpu else nullcontext()
         precision = autocast(self.predict_precision, self.device)

@@ -41,6 +41,8 @@ _FIRST_STEPS = 5
 # A loss above this share of that of the beginning has not fallen. Labels of which 45 % are wrong
 # leave a loss of 0.993 times that.
 _FALLEN = 0.995
+# For tqdm: None hides bars where there is no terminal; those of a notebook are always shown.
+HIDES_BARS = False if issubclass(tqdm, tqdm_notebook) else None
 # Of training, before a fit says how long it will take.
 _SECONDS_TO_TELL = 5.0
 # What a history has of each epoch.
@@ -274,11 +276,6 @@ def digests_of_trainers(callbacks: Any) -> list[str]:
     return digests
 
 
-def has_bars() -> bool:
-    """Tell whether bars can be drawn: in a terminal, or by the widgets of a notebook."""
-    return sys.stderr.isatty() or issubclass(tqdm, tqdm_notebook)
-
-
 @dataclass(eq=False, repr=False)
 class FitProgress(Callback):
     """Show how long a fit is, and epoch, loss and task metric, on the standard error stream.
@@ -305,7 +302,7 @@ class FitProgress(Callback):
             initial=X.n_steps * n_done,
             desc=self.description,
             unit="step",
-            disable=not has_bars(),
+            disable=HIDES_BARS,
         )
 
     def on_batch_end(self, net: Any, **kwargs: Any) -> None:

@@ -14,6 +14,7 @@ from sklearn.model_selection import GroupKFold, KFold, cross_val_score
 from skdice import (
     DicePairClassifier,
     DiceQueryTagger,
+    DiceSearchCV,
     DiceSpanExtractor,
     DiceTextClassifier,
     DiceTokenTagger,
