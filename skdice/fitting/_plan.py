@@ -113,16 +113,26 @@ def choose(
     )
     if len(losses) == 1:
         return plan
-    epochs = closed.max_epochs
-    if "max_epochs" in second:
-        epochs, why = second["max_epochs"].value, f"{schedule['max_epochs'].why} Dice makes {{}}."
-        made["max_epochs"] = Choice(closed.max_epochs, why.format(epochs))
-    shown = [f"{plan.description}, network {number} of 2" for number in (1, 2)]
-    other = replace(closed, loss=losses[1], max_epochs=epochs)
+    return _with_partner(plan, losses[1], sets[1], second)
+
+
+def _with_partner(
+    plan: Plan, loss: Loss, training_set: TrainingSet, schedule: Mapping[str, Choice]
+) -> Plan:
+    """Return the plan with that of a second network, which learns with dice."""
+    choices, epochs = dict(plan.choices), plan.settings.max_epochs
+    if "max_epochs" in choices:
+        first, epochs = choices["max_epochs"], schedule["max_epochs"].value
+        choices["max_epochs"] = first._replace(why=f"{first.why} Dice makes {epochs}.")
     partner = replace(
-        plan, settings=other, training_set=sets[1], initial=plan.fresh, description=shown[1]
+        plan,
+        settings=replace(plan.settings, loss=loss, max_epochs=epochs),
+        training_set=training_set,
+        initial=plan.fresh,
+        description=f"{plan.description}, network 2 of 2",
     )
-    return replace(plan, partner=partner, description=shown[0])
+    described = f"{plan.description}, network 1 of 2"
+    return replace(plan, partner=partner, choices=choices, description=described)
 
 
 def _choose_machine(settings: Settings) -> tuple[Settings, dict[str, Choice]]:
