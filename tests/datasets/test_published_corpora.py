@@ -19,10 +19,7 @@ from ..corpora import published
 
 @pytest.mark.parametrize("name, n_sentences, n_words, n_outside", [
     ("conll2003_en/train.conll", 14_041, 203_621, 169_578),
-    ("conll2003_en/test.conll", 3_453, 46_435, 38_323),
     ("ncbi_disease/train.tsv", 5_432, 136_086, 124_819),
-    ("bc5cdr/train.tsv", 4_560, 118_170, 103_967),
-    ("wikigold/all.conll", 1_696, 39_007, 32_576),
     ("weibo_zh/train.conll", 1_350, 73_778, 68_827),
     ("msra_zh/test.bio", 4_365, 172_601, 152_505),
     ("../pos/ritter_tweets/all.txt", 787, 15_185, 1),
@@ -37,8 +34,6 @@ def test_conll(name, n_sentences, n_words, n_outside):
 @pytest.mark.parametrize("name, n_sentences, n_words, n_upos, n_xpos", [
     ("ud_english_ewt/test", 2_077, 25_094, 17, 48),
     ("ud_chinese_1.4/train", 3_997, 98_608, 15, 42),
-    ("ud_chinese_1.4/test", 500, 12_012, 15, 35),
-    ("ud_english_gum_2.5/train", 3_753, 69_760, 17, 45),
 ])  # fmt: skip
 def test_conllu(name, n_sentences, n_words, n_upos, n_xpos):
     path = published(f"pos/{name}.conllu")
@@ -56,7 +51,6 @@ def test_conllu(name, n_sentences, n_words, n_upos, n_xpos):
 
 
 @pytest.mark.parametrize("reader, name, counts", [
-    (read_labeled_text, "cls/sst2/test.txt", {0: 912, 1: 909}),
     (read_labeled_text, "cls/sst5/train.txt", {3: 2_322, 1: 2_218, 2: 1_624, 4: 1_288, 0: 1_092}),
     (read_labeled_text, "cls/sst2_glue/dev.tsv", {1: 444, 0: 428}),
     (read_labeled_text, "cls/sms_spam/all.tsv", {"ham": 4_827, "spam": 747}),
@@ -76,7 +70,6 @@ def test_labels(reader, name, counts):
 @pytest.mark.parametrize("name, n_questions, n_unanswerable, n_repeated_ids", [
     ("squad_v1.1/dev", 10_570, 0, 0),
     ("squad_v2.0/dev", 11_873, 5_945, 0),
-    ("quoref/dev", 2_418, 0, 0),
     ("quoref/contrast_perturbed", 700, 0, 2),
     ("cmrc2018_zh/dev", 3_219, 0, 0),
 ])  # fmt: skip
