@@ -5,14 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from skdice.datasets import (
-    read_conll,
-    read_conllu,
-    read_labeled_text,
-    read_pairs,
-    read_squad,
-    split_into_characters,
-)
+from skdice import datasets
 
 from ..corpora import published
 
@@ -25,7 +18,7 @@ from ..corpora import published
     ("../pos/ritter_tweets/all.txt", 787, 15_185, 1),
 ])  # fmt: skip
 def test_conll(name, n_sentences, n_words, n_outside):
-    X, y = read_conll(published(f"ner/{name}"))
+    X, y = datasets.read_conll(published(f"ner/{name}"))
     assert len(X) == len(y) == n_sentences
     assert sum(map(len, X)) == sum(map(len, y)) == n_words
     assert sum(tags.count("O") for tags in y) == n_outside
@@ -37,30 +30,30 @@ def test_conll(name, n_sentences, n_words, n_outside):
 ])  # fmt: skip
 def test_conllu(name, n_sentences, n_words, n_upos, n_xpos):
     path = published(f"pos/{name}.conllu")
-    X, y = read_conllu(path)
-    X_too, xpos = read_conllu(path, tag="xpos")
+    X, y = datasets.read_conllu(path)
+    X_too, xpos = datasets.read_conllu(path, tag="xpos")
     assert X_too == X
     assert len(X) == len(y) == n_sentences
     assert sum(map(len, X)) == sum(map(len, y)) == n_words
     assert len({tag for tags in y for tag in tags}) == n_upos
     assert len({tag for tags in xpos for tag in tags}) == n_xpos
-    chars, char_tags = split_into_characters(X, y)
+    chars, char_tags = datasets.split_into_characters(X, y)
     assert ["".join(row) for row in chars] == ["".join(row) for row in X]
     starts = Counter(tag[2:] for row in char_tags for tag in row if tag.startswith("B-"))
     assert starts == Counter(tag for row in y for tag in row)
 
 
 @pytest.mark.parametrize("reader, name, counts", [
-    (read_labeled_text, "cls/sst5/train.txt", {3: 2_322, 1: 2_218, 2: 1_624, 4: 1_288, 0: 1_092}),
-    (read_labeled_text, "cls/sst2_glue/dev.tsv", {1: 444, 0: 428}),
-    (read_labeled_text, "cls/sms_spam/all.tsv", {"ham": 4_827, "spam": 747}),
-    (read_labeled_text, "cls/hate_davidson/labeled_data.csv", {1: 19_190, 2: 4_163, 0: 1_430}),
-    (read_pairs, "pair/mrpc/train.txt", {0: 1_323, 1: 2_753}),
-    (read_pairs, "pair/qqp/test.tsv", {0: 5_000, 1: 5_000}),
-    (read_pairs, "pair/amazon_google/train.txt", {0: 6_175, 1: 699}),
+    ("read_labeled_text", "cls/sst5/train.txt", {3: 2_322, 1: 2_218, 2: 1_624, 4: 1_288, 0: 1_092}),
+    ("read_labeled_text", "cls/sst2_glue/dev.tsv", {1: 444, 0: 428}),
+    ("read_labeled_text", "cls/sms_spam/all.tsv", {"ham": 4_827, "spam": 747}),
+    ("read_labeled_text", "cls/hate_davidson/labeled_data.csv", {1: 19_190, 2: 4_163, 0: 1_430}),
+    ("read_pairs", "pair/mrpc/train.txt", {0: 1_323, 1: 2_753}),
+    ("read_pairs", "pair/qqp/test.tsv", {0: 5_000, 1: 5_000}),
+    ("read_pairs", "pair/amazon_google/train.txt", {0: 6_175, 1: 699}),
 ])  # fmt: skip
 def test_labels(reader, name, counts):
-    X, y = reader(published(name))
+    X, y = getattr(datasets, reader)(published(name))
     assert Counter(y.tolist()) == counts
     assert len(X) == len(y)
     assert all(text.strip() for row in X for text in ([row] if isinstance(row, str) else row))
@@ -75,7 +68,7 @@ def test_labels(reader, name, counts):
 ])  # fmt: skip
 def test_squad(name, n_questions, n_unanswerable, n_repeated_ids):
     """Their wrong offsets are counted in test_gold_answers."""
-    X, y = read_squad(published(f"mrc/{name}.json"))
+    X, y = datasets.read_squad(published(f"mrc/{name}.json"))
     assert X.shape == (n_questions, 4)
     assert sum(not answers["text"] for answers in y) == n_unanswerable
     assert n_questions - X["id"].nunique() == n_repeated_ids
