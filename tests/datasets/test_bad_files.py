@@ -2,18 +2,11 @@
 
 import gzip
 import lzma
+from functools import partial
 
 import pytest
 
-from skdice.datasets import (
-    read_conll,
-    read_conllu,
-    read_doccano,
-    read_label_studio,
-    read_labeled_text,
-    read_pairs,
-    read_squad,
-)
+from skdice import datasets
 
 MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
 QUORA = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
@@ -37,7 +30,7 @@ def answer(**fields):
 
 # For each reader: a file and what is said of it, parts in order.
 BAD = {
-    read_conll: [
+    datasets.read_conll: [
         ("a X\nb\n", "line 2: got 1 column in 'b'"),
         ("a X\n\u00a0\nb Y\n", "line 2: got 1 column"),
         ("a\tX\n\nb X\n", "line 3: got 1 column", "separated by a TAB"),
@@ -47,7 +40,7 @@ BAD = {
         ("", "line 1", "without any sentence"),
         ("-DOCSTART- O\n\n", "without any sentence"),
     ],
-    read_conllu: [
+    datasets.read_conllu: [
         (line(1) + "2\tb\n", "line 2: got 2 columns", "expected 10"),
         (line(1) + line(2)[:-1] + "\t_\n", "line 2: got 11 columns"),
         ("# c\n" + line(2), "line 2: got the ID '2', expected the word 1"),
@@ -58,7 +51,7 @@ BAD = {
         (line(1, "a", "_"), "line 1:", "no upos tag", "tag='xpos'"),
         ("", "without any sentence"),
     ],
-    read_pairs: [
+    datasets.read_pairs: [
         ("a\tb\t1\na\tb\n", "line 2: got 2 columns in 'a\\tb', expected 3", "a TAB"),
         ("a\tb\t1\n\na\tb\t0\n", "line 2: got a blank line"),
         ("a\tb\t1\na\tb\t \n", "line 2: the label (column 2) is empty"),
@@ -73,7 +66,7 @@ BAD = {
             for first in ("", "a\tb", "a b 1", "1\ta\tb\tc\td", "index\tquestion\tlabel", "1\ta\tb")
         ),
     ],
-    read_labeled_text: [
+    datasets.read_labeled_text: [
         ("1 a\n0\n", "line 2: got 1 column in '0', expected 2", "one space"),
         ("1 a\n\n0 b\n", "line 2: got a blank line"),
         ("\n1 a\n", "line 1: got a blank line"),
@@ -87,7 +80,7 @@ BAD = {
         ("id\tbody\tmood\n", "line 1: cannot tell the column of the text and that", "'id', 'body'"),
         ("text label\na b\n", "line 1", "label must come first"),
     ],
-    read_squad: [
+    datasets.read_squad: [
         ("", "the file has no questions"),
         ('{"data": [],\n\n oops}', "line 3: is not JSON", "line 3 column 2"),
         ("1" * 5000, "is not JSON"),
@@ -102,7 +95,7 @@ BAD = {
         (question(answers=[{"text": "Bo"}]), "['answers'][0]: 'answer_start' is missing"),
         *((answer(answer_start=x), "'answer_start': an integer") for x in (9.0, "9", True, None)),
     ],
-    read_doccano: [
+    datasets.read_doccano: [
         (f"[{TEXT}\n{{}}]", "line 2: is not JSON", "Expecting ',' delimiter"),
         (f'{TEXT}\n{TEXT}\n{{"a":\n 2\n', "line 3: is not JSON", "Got '{"),
         (f"{TEXT}\n7\n", "line 2, row 1: an object is expected. Got 7"),
@@ -129,19 +122,19 @@ def test_content(write, reader, content, parts):
 
 
 @pytest.mark.parametrize("reader, content, message", [
-    (read_pairs, b"a\tb\t1\n\xff\n", "line 2: cannot decode the bytes b'\\\\xff' as 'utf-8'"),
-    (read_squad, b'{"data":\n\xff}', "line 2: cannot decode"),
-    (read_label_studio, b'{"a": 1}\n{"a": "\xff"}', "line 2: cannot decode"),
-    (lambda path: read_conll(path, encoding="ascii"), "a X\né X\n", "as 'ascii'.*encoding="),
-    (lambda path: read_conll(path, encoding="utf-99"), "a X\n", "'encoding' .* 'utf-99'"),
-    (lambda path: read_conll(path, encoding="hex"), "a X\n", "'encoding'"),
+    (datasets.read_pairs, b"a\tb\t1\n\xff", r"line 2: cannot decode the bytes b'\\xff' as 'utf-8'"),
+    (datasets.read_squad, b'{"data":\n\xff}', "line 2: cannot decode"),
+    (datasets.read_label_studio, b'{"a": 1}\n{"a": "\xff"}', "line 2: cannot decode"),
+    (partial(datasets.read_conll, encoding="ascii"), "a X\né X\n", "as 'ascii'.*encoding="),
+    (partial(datasets.read_conll, encoding="utf-99"), "a X\n", "'encoding' .* 'utf-99'"),
+    (partial(datasets.read_conll, encoding="hex"), "a X\n", "'encoding'"),
 ])  # fmt: skip
 def test_bytes(write, reader, content, message):
     with pytest.raises(ValueError, match=message):
         reader(write(content))
 
 
-READERS = [*BAD, read_label_studio]
+READERS = [*BAD, datasets.read_label_studio]
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -161,17 +154,17 @@ def test_missing_file_and_directory(tmp_path, reader):
 
 
 @pytest.mark.parametrize("reader, parameters", [
-    *((read_conll, {"columns": value}) for value in ((0,), (0, 0), (0, True), (0, "tag"), 0)),
-    *((read_conll, {"separator": value}) for value in ("", 1)),
-    (read_conllu, {"tag": "deprel"}),
-    *((read_pairs, {"layout": value}) for value in ("GLUE", None, 3, ["er"])),
-    (read_pairs, {"layout": "er", "first": 0, "second": 1, "label": 2}),
-    (read_pairs, {"second": None, "first": "a", "label": "b"}),
-    *((read_labeled_text, {"separator": value}) for value in ("", "||", '"', "\n", 3)),
-    (read_labeled_text, {"text": True}),
-    (read_labeled_text, {"label": 1.0, "text": 0}),
-    (read_label_studio, {"text": ["a", "b"]}),
-    (read_doccano, {"offsets": "bytes"}),
+    *((datasets.read_conll, {"columns": n}) for n in ((0,), (0, 0), (0, True), (0, "tag"), 0)),
+    *((datasets.read_conll, {"separator": value}) for value in ("", 1)),
+    (datasets.read_conllu, {"tag": "deprel"}),
+    *((datasets.read_pairs, {"layout": value}) for value in ("GLUE", None, 3, ["er"])),
+    (datasets.read_pairs, {"layout": "er", "first": 0, "second": 1, "label": 2}),
+    (datasets.read_pairs, {"second": None, "first": "a", "label": "b"}),
+    *((datasets.read_labeled_text, {"separator": value}) for value in ("", "||", '"', "\n", 3)),
+    (datasets.read_labeled_text, {"text": True}),
+    (datasets.read_labeled_text, {"label": 1.0, "text": 0}),
+    (datasets.read_label_studio, {"text": ["a", "b"]}),
+    (datasets.read_doccano, {"offsets": "bytes"}),
 ])  # fmt: skip
 def test_parameters(write, reader, parameters):
     with pytest.raises(
@@ -180,7 +173,9 @@ def test_parameters(write, reader, parameters):
         reader(write("a X\n"), **parameters)
 
 
-@pytest.mark.parametrize("reader", [read_squad, read_doccano, read_label_studio])
+@pytest.mark.parametrize(
+    "reader", [datasets.read_squad, datasets.read_doccano, datasets.read_label_studio]
+)
 def test_json_nested_deeply_is_a_plain_error(write, reader):
     for depth in (900, 3000):
         with pytest.raises(ValueError, match=r"file\.txt"):
@@ -189,4 +184,4 @@ def test_json_nested_deeply_is_a_plain_error(write, reader):
 
 @pytest.mark.parametrize("form", [" [{0},\n {0}] ", "{0}\r\n\r\n{0}\n", "\ufeff[{0},{0}]"])
 def test_json_lists_and_lines(write, form):
-    assert read_doccano(write(form.format(TEXT))) == (["a"] * 2, [[]] * 2)
+    assert datasets.read_doccano(write(form.format(TEXT))) == (["a"] * 2, [[]] * 2)

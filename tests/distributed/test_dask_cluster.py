@@ -147,12 +147,11 @@ class TestPrediction:
         check(out, table, tagger, sentences)
 
 
-class TestJoblib:
-    def test_search_with_a_worker_that_is_killed(self, client, tmp_path):
-        """The study ends with as many trials as were asked for, or one more."""
-        estimator, storage = Peak(act=Death(tmp_path / "flag")), tmp_path / "study.journal"
-        search = make_search(storage, n_trials=5, estimator=estimator, refit=False)
-        with joblib.parallel_config(backend="dask"):
-            search.fit(X, Y)
-        client.wait_for_workers(2)
-        assert len(search.cv_results_["params"]) in (5, 6)
+def test_search_with_a_worker_that_is_killed(client, tmp_path):
+    """The study ends with as many trials as were asked for, or one more."""
+    estimator, storage = Peak(act=Death(tmp_path / "flag")), tmp_path / "study.journal"
+    search = make_search(storage, n_trials=5, estimator=estimator, refit=False)
+    with joblib.parallel_config(backend="dask"):
+        search.fit(X, Y)
+    client.wait_for_workers(2)
+    assert len(search.cv_results_["params"]) in (5, 6)

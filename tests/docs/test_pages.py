@@ -242,6 +242,7 @@ def test_table_of_constants():
     lines = ["| constant | value | meaning | evidence |", "|:--|--:|:--|:--|"]
     for name, constant in CONSTANTS.items():
         page, of_page, _ = constant.evidence.partition(".md")
+        assert of_page or page == "judgement", name
         link = f"[{Path(page).name}](../{constant.evidence})" if of_page else page
         lines.append(f"| `{name}` | {constant.value:.4g} | {constant.meaning} | {link} |")
     table, page = "\n".join(lines), (DOCS / "design.md").read_text(encoding="utf-8")

@@ -3,7 +3,6 @@
 import re
 import warnings
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
-from skdice.fitting import CONSTANTS, EpochFacts, RowFacts, auto
+from skdice.fitting import EpochFacts, RowFacts, auto
 from skdice.losses import CrossEntropyLoss, DiceLoss, TverskyLoss
 from skdice.nn import Encoder
 from skdice.tasks import LabelFacts
@@ -29,7 +28,6 @@ from ..io.conftest import CASES, make
 from ..quick import quick
 from .test_span import easy_questions
 
-ROOT = Path(__file__).parents[2]
 FAST = {"max_epochs": 1, "lr": 3e-3, "batch_size": 2, "random_state": 0, "verbose": 0}
 ENCODER = Encoder("bert", 384, 6, False, 512)
 OF_LABELS = [field.name for field in fields(LabelFacts)]
@@ -312,19 +310,6 @@ def test_rules(parameter, facts, value, why):
 ])  # fmt: skip
 def test_epochs_are_explained(facts, why):
     assert why in choose("max_epochs", **facts, is_mean=True).why
-
-
-def headings(page):
-    """Return the anchors of the headings of a page."""
-    titles = re.findall(r"^#+ (.*)$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
-def test_the_evidence_of_a_constant_is_a_heading_or_a_judgement():
-    for name, constant in CONSTANTS.items():
-        page, _, heading = constant.evidence.partition("#")
-        assert constant.meaning, name
-        assert constant.evidence == "judgement" or heading in headings(page), name
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -103,19 +103,18 @@ class TestLabels:
         assert (text.net_.criterion_.level, text.net_.criterion_.average) == ("example", "sum")
 
 
-class TestClassWeight:
-    def test_labels_that_a_fold_lacks(self, tiny_bert):
-        """As in scikit-learn; a search scores all folds."""
-        X, y = easy_texts(12)
-        y = np.array([*y[:-1], "rare"])
-        weight = {"place": 5.0, "rare": 3.0}
-        classifier = make_texts(tiny_bert, max_epochs=1, class_weight=weight)
-        scores = cross_val_score(classifier, X, y, cv=KFold(4), error_score="raise")
-        assert np.isfinite(scores).all()
-        known = {name: value for name, value in weight.items() if name != "rare"}
-        extra = clone(classifier).fit(X[:9], y[:9]).predict_proba(X)
-        expected = clone(classifier).set_params(class_weight=known).fit(X[:9], y[:9])
-        np.testing.assert_array_equal(extra, expected.predict_proba(X))
+def test_class_weights_of_labels_that_a_fold_lacks(tiny_bert):
+    """As in scikit-learn; a search scores all folds."""
+    X, y = easy_texts(12)
+    y = np.array([*y[:-1], "rare"])
+    weight = {"place": 5.0, "rare": 3.0}
+    classifier = make_texts(tiny_bert, max_epochs=1, class_weight=weight)
+    scores = cross_val_score(classifier, X, y, cv=KFold(4), error_score="raise")
+    assert np.isfinite(scores).all()
+    known = {name: value for name, value in weight.items() if name != "rare"}
+    extra = clone(classifier).fit(X[:9], y[:9]).predict_proba(X)
+    expected = clone(classifier).set_params(class_weight=known).fit(X[:9], y[:9])
+    np.testing.assert_array_equal(extra, expected.predict_proba(X))
 
 
 class TestSeveralLabels:

@@ -9,13 +9,7 @@ import warnings
 import numpy as np
 import pytest
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
+import skdice
 from skdice.exceptions import TruncationWarning
 from skdice.losses import (
     CrossEntropyLoss,
@@ -35,18 +29,18 @@ X, Y = easy_corpus(12)
 QUESTIONS = [("city ?", "anna in oslo"), ("met ?", "the mary saw"), ("city ?", "by rome to")]
 ANSWERS = ["oslo", "mary", "rome"]
 ROWS = {
-    DiceTokenTagger: (X, Y),
-    DiceQueryTagger: (X, Y),
-    DiceTextClassifier: (["a", "b", "c"], [0, 1, 0]),
-    DicePairClassifier: ([("a", "b"), ("c", "d"), ("e", "f")], [0, 1, 0]),
-    DiceSpanExtractor: (QUESTIONS, ANSWERS),
+    skdice.DiceTokenTagger: (X, Y),
+    skdice.DiceQueryTagger: (X, Y),
+    skdice.DiceTextClassifier: (["a", "b", "c"], [0, 1, 0]),
+    skdice.DicePairClassifier: ([("a", "b"), ("c", "d"), ("e", "f")], [0, 1, 0]),
+    skdice.DiceSpanExtractor: (QUESTIONS, ANSWERS),
 }
 # Loading it would raise another error, as there is no such directory and no hub.
 NO_MODEL = "no/such-model"
 
 
 def make(cls, model, **parameters):
-    defaults = {**FAST, "queries": QUERIES} if cls is DiceQueryTagger else FAST
+    defaults = {**FAST, "queries": QUERIES} if cls is skdice.DiceQueryTagger else FAST
     return cls(model, **{**defaults, **parameters})
 
 
@@ -99,46 +93,46 @@ def test_shared_parameters(i):
 
 
 @pytest.mark.parametrize("cls, parameters, parts", [
-    (DiceTokenTagger, {"loss": DiceLoss(class_weight=[1] * 3), "class_weight": "log"},
+    (skdice.DiceTokenTagger, {"loss": DiceLoss(class_weight=[1] * 3), "class_weight": "log"},
      ["class_weight"]),
-    (DiceTokenTagger, {"K": 3.0, "class_weight": "balanced"}, ["K=3.0", "'log'"]),
-    (DiceTokenTagger, {"K": -5.0}, ["'O'", "K=-5.0"]),
-    (DiceTokenTagger, {"class_weight": {"B-XYZ": 2.0}}, ["'B-XYZ'", "'B-LOC'"]),
-    (DiceTokenTagger, {"max_length": 2}, ["[3, 64]", "2"]),
-    (DiceTokenTagger, {"max_length": 65}, ["[3, 64]", "65"]),
-    (DiceTokenTagger, {"max_length": 16, "stride": 14}, ["'stride'", "14 pieces"]),
-    (DiceTokenTagger, {"n_frozen_layers": 3}, ["[0, 2]"]),
-    (DiceTokenTagger, {"validation_fraction": 0.99}, ["no row to train on"]),
-    (DiceTokenTagger, {"decode": "beam"}, ["'constrained', 'argmax'", "'beam'"]),
-    (DiceTokenTagger, {"background_bias": "auto"}, ["rows to validate on"]),
-    (DiceTokenTagger, {"word_shapes": "yes"}, ["one of {True, False, 'auto'}", "'yes'"]),
-    (DiceTokenTagger, {"model": "organisation/absent"}, ["the hub did not give it"]),
-    (DiceQueryTagger, {"queries": ["john"]}, ["dict", "['john']"]),
-    (DiceQueryTagger, {"queries": {"PER": "  "}}, ["'PER'", "'  '"]),
-    (DiceQueryTagger, {"queries": {"UNUSED": 3}}, ["'UNUSED'", "3"]),
-    (DiceQueryTagger, {"queries": {"PER": "a " * 70, "LOC": "a"}, "max_length": 64},
+    (skdice.DiceTokenTagger, {"K": 3.0, "class_weight": "balanced"}, ["K=3.0", "'log'"]),
+    (skdice.DiceTokenTagger, {"K": -5.0}, ["'O'", "K=-5.0"]),
+    (skdice.DiceTokenTagger, {"class_weight": {"B-XYZ": 2.0}}, ["'B-XYZ'", "'B-LOC'"]),
+    (skdice.DiceTokenTagger, {"max_length": 2}, ["[3, 64]", "2"]),
+    (skdice.DiceTokenTagger, {"max_length": 65}, ["[3, 64]", "65"]),
+    (skdice.DiceTokenTagger, {"max_length": 16, "stride": 14}, ["'stride'", "14 pieces"]),
+    (skdice.DiceTokenTagger, {"n_frozen_layers": 3}, ["[0, 2]"]),
+    (skdice.DiceTokenTagger, {"validation_fraction": 0.99}, ["no row to train on"]),
+    (skdice.DiceTokenTagger, {"decode": "beam"}, ["'constrained', 'argmax'", "'beam'"]),
+    (skdice.DiceTokenTagger, {"background_bias": "auto"}, ["rows to validate on"]),
+    (skdice.DiceTokenTagger, {"word_shapes": "yes"}, ["one of {True, False, 'auto'}", "'yes'"]),
+    (skdice.DiceTokenTagger, {"model": "organisation/absent"}, ["the hub did not give it"]),
+    (skdice.DiceQueryTagger, {"queries": ["john"]}, ["dict", "['john']"]),
+    (skdice.DiceQueryTagger, {"queries": {"PER": "  "}}, ["'PER'", "'  '"]),
+    (skdice.DiceQueryTagger, {"queries": {"UNUSED": 3}}, ["'UNUSED'", "3"]),
+    (skdice.DiceQueryTagger, {"queries": {"PER": "a " * 70, "LOC": "a"}, "max_length": 64},
      ["70 pieces", "max_length=64"]),
-    (DiceQueryTagger, {"max_length": 3}, ["[4, 64]", "3"]),
-    (DiceQueryTagger, {"max_length": 16, "stride": 11}, ["11", "max_length=16", "12"]),
-    (DiceQueryTagger, {"span_weights": (1, 1)}, ["three numbers", "(1, 1)"]),
-    (DiceQueryTagger, {"span_weights": (0, 0, 0)}, ["not all 0"]),
-    (DiceQueryTagger, {"match_candidates": "some"}, ["'pred_gold_random'", "'some'"]),
-    (DiceQueryTagger, {"decode": "constrained"}, ["'flat', 'nested'"]),
-    (DiceQueryTagger, {"loss": "dice", "class_weight": {"PER": 2.0}}, ["0", "1", "'PER'"]),
-    (DiceSpanExtractor, {"null_threshold": float("nan")}, ["'auto'", "nan"]),
-    (DiceSpanExtractor, {"on_misaligned": "ignore"}, ["'repair', 'raise', 'skip'"]),
-    (DiceSpanExtractor, {"max_length": 65}, ["[4, 64]", "65"]),
-    (DiceSpanExtractor, {"max_length": 7, "stride": 2}, ["stride=2", "row 0", "(3 are"]),
-    (DiceSpanExtractor, {"max_length": 5}, ["question of row 0", "2 pieces", "leaves 0"]),
-    (DiceSpanExtractor, {"class_weight": "balanced", "loss": "ce"}, ["cross-entropy"]),
-    (DiceSpanExtractor, {"K": 2.0}, ["K=2.0 cannot be used with cross-entropy"]),
-    (DiceSpanExtractor, {"class_weight": "log", "loss": CrossEntropyLoss()}, ["positions"]),
-    (DiceSpanExtractor, {"loss": CrossEntropyLoss(class_weight=[1.0, 2.0])}, ["[1.0, 2.0]"]),
-    (DiceSpanExtractor, {"loss": "dice", "class_weight": {"PER": 2.0}}, ["'PER'", "0, 1"]),
-    (DicePairClassifier, {"pos_label": "spam"}, ["0, 1", "'spam'"]),
-    (DicePairClassifier, {"max_length": 3}, ["[4, 64]"]),
-    (DicePairClassifier, {"class_weight": {7: 1.0}}, ["7", "0, 1"]),
-    (DiceTextClassifier, {"truncation": "second"}, ["'longest_first', 'error'", "'second'"]),
+    (skdice.DiceQueryTagger, {"max_length": 3}, ["[4, 64]", "3"]),
+    (skdice.DiceQueryTagger, {"max_length": 16, "stride": 11}, ["11", "max_length=16", "12"]),
+    (skdice.DiceQueryTagger, {"span_weights": (1, 1)}, ["three numbers", "(1, 1)"]),
+    (skdice.DiceQueryTagger, {"span_weights": (0, 0, 0)}, ["not all 0"]),
+    (skdice.DiceQueryTagger, {"match_candidates": "some"}, ["'pred_gold_random'", "'some'"]),
+    (skdice.DiceQueryTagger, {"decode": "constrained"}, ["'flat', 'nested'"]),
+    (skdice.DiceQueryTagger, {"loss": "dice", "class_weight": {"PER": 2.0}}, ["0", "1", "'PER'"]),
+    (skdice.DiceSpanExtractor, {"null_threshold": float("nan")}, ["'auto'", "nan"]),
+    (skdice.DiceSpanExtractor, {"on_misaligned": "ignore"}, ["'repair', 'raise', 'skip'"]),
+    (skdice.DiceSpanExtractor, {"max_length": 65}, ["[4, 64]", "65"]),
+    (skdice.DiceSpanExtractor, {"max_length": 7, "stride": 2}, ["stride=2", "row 0", "(3 are"]),
+    (skdice.DiceSpanExtractor, {"max_length": 5}, ["question of row 0", "2 pieces", "leaves 0"]),
+    (skdice.DiceSpanExtractor, {"class_weight": "balanced", "loss": "ce"}, ["cross-entropy"]),
+    (skdice.DiceSpanExtractor, {"K": 2.0}, ["K=2.0 cannot be used with cross-entropy"]),
+    (skdice.DiceSpanExtractor, {"class_weight": "log", "loss": CrossEntropyLoss()}, ["positions"]),
+    (skdice.DiceSpanExtractor, {"loss": CrossEntropyLoss(class_weight=[1.0, 2.0])}, ["[1.0, 2.0]"]),
+    (skdice.DiceSpanExtractor, {"loss": "dice", "class_weight": {"PER": 2.0}}, ["'PER'", "0, 1"]),
+    (skdice.DicePairClassifier, {"pos_label": "spam"}, ["0, 1", "'spam'"]),
+    (skdice.DicePairClassifier, {"max_length": 3}, ["[4, 64]"]),
+    (skdice.DicePairClassifier, {"class_weight": {7: 1.0}}, ["7", "0, 1"]),
+    (skdice.DiceTextClassifier, {"truncation": "second"}, ["'longest_first', 'error'", "'second'"]),
 ], ids=lambda value: "" if isinstance(value, list) else str(value)[:60])  # fmt: skip
 def test_parameters_of_an_estimator(tiny_bert, cls, parameters, parts):
     made = make(cls, **{"model": tiny_bert, **parameters})
@@ -147,15 +141,15 @@ def test_parameters_of_an_estimator(tiny_bert, cls, parameters, parts):
 
 
 @pytest.mark.parametrize("cls, X, y, parts", [
-    (DiceTokenTagger, [], [], ["no sentence"]),
-    (DiceTokenTagger, [[], []], [[], []], ["2 sentences and no words"]),
-    (DiceQueryTagger, X, [["O"] * len(row) for row in X], ["12 rows"]),
-    (DiceTextClassifier, ["a", "b", "c"], [[0], [1], [0]], ["two columns or more"]),
-    (DiceTextClassifier, ["a", "b", "c"], np.zeros((3, 2), int), ["no 1"]),
-    (DicePairClassifier, (["a"] * 3, ["b"] * 3), [0, 1, 0], ["list(zip(first, second))"]),
-    (DiceSpanExtractor, QUESTIONS, ["oslo", {"text": ["mary"] * 2, "answer_start": [4]}, ""],
+    (skdice.DiceTokenTagger, [], [], ["no sentence"]),
+    (skdice.DiceTokenTagger, [[], []], [[], []], ["2 sentences and no words"]),
+    (skdice.DiceQueryTagger, X, [["O"] * len(row) for row in X], ["12 rows"]),
+    (skdice.DiceTextClassifier, ["a", "b", "c"], [[0], [1], [0]], ["two columns or more"]),
+    (skdice.DiceTextClassifier, ["a", "b", "c"], np.zeros((3, 2), int), ["no 1"]),
+    (skdice.DicePairClassifier, (["a"] * 3, ["b"] * 3), [0, 1, 0], ["list(zip(first, second))"]),
+    (skdice.DiceSpanExtractor, QUESTIONS, ["oslo", {"text": ["mary"] * 2, "answer_start": [4]}, ""],
      ["row 1", "2 texts and 1 starts"]),
-    (DiceSpanExtractor, QUESTIONS, ["oslo", {"text": [" "], "answer_start": [3]}, "rome"],
+    (skdice.DiceSpanExtractor, QUESTIONS, ["oslo", {"text": [" "], "answer_start": [3]}, "rome"],
      ["row 1", "tokenizer"]),
 ], ids=lambda value: value.__name__ if isinstance(value, type) else "")  # fmt: skip
 def test_rows(tiny_bert, cls, X, y, parts):
@@ -168,14 +162,14 @@ def test_rows(tiny_bert, cls, X, y, parts):
     ({"threshold": 0.3}, [0, 1, 2], "more than two classes"),
 ])  # fmt: skip
 def test_parameters_of_two_classes(tiny_bert, params, y, part):
-    classifier = DiceTextClassifier(tiny_bert, **params)
+    classifier = skdice.DiceTextClassifier(tiny_bert, **params)
     refuses([f"'{next(iter(params))}'", part], lambda: classifier.fit(["a", "b", "c"], y))
-    tagger = DiceTokenTagger(loss="dsc")
+    tagger = skdice.DiceTokenTagger(loss="dsc")
     refuses(["loss__gamma", "loss=DiceLoss()"], lambda: tagger.set_params(loss__gamma=1.0))
 
 
 def test_a_class_without_weight_is_absent(tiny_bert):
-    fit = make(DiceTextClassifier, tiny_bert).fit
+    fit = make(skdice.DiceTextClassifier, tiny_bert).fit
     refuses(["one class, 0"], lambda: fit(["a", "b", "c"], [0, 1, 0], sample_weight=[1, 0, 1]))
     fitted = fit(["a", "b", "c", "d"], [0, 1, 0, 5], sample_weight=[1, 1, 1, 0])
     assert fitted.classes_.tolist() == [0, 1]
@@ -184,19 +178,19 @@ def test_a_class_without_weight_is_absent(tiny_bert):
 class TestQuestions:
     @pytest.mark.parametrize("n_best", [0, -1, 1.5, "all"])
     def test_n_best(self, tiny_bert, n_best):
-        fitted = make(DiceSpanExtractor, tiny_bert).fit(QUESTIONS, ANSWERS)
+        fitted = make(skdice.DiceSpanExtractor, tiny_bert).fit(QUESTIONS, ANSWERS)
         refuses(["'n_best'", repr(n_best)], lambda: fitted.predict_spans(QUESTIONS, n_best=n_best))
 
     def test_nothing_is_left_to_train_on(self, tiny_bert):
         nowhere = [{"text": ["berlin"], "answer_start": [0]}] * 3
-        extractor = make(DiceSpanExtractor, tiny_bert, on_misaligned="skip")
+        extractor = make(skdice.DiceSpanExtractor, tiny_bert, on_misaligned="skip")
         with pytest.warns(UserWarning, match="3 questions without another answer"):
             refuses(["no question", "3 rows"], lambda: extractor.fit(QUESTIONS, nowhere))
 
     def test_answers_longer_than_what_windows_share(self, tiny_bert):
         long = [("city ?", "the " * 20 + "saw " * 14 + "by oslo"), QUESTIONS[0]]
         y = [("saw " * 14).strip(), ANSWERS[0]]
-        extractor = make(DiceSpanExtractor, tiny_bert, max_length=20, stride=2)
+        extractor = make(skdice.DiceSpanExtractor, tiny_bert, max_length=20, stride=2)
         with pytest.warns(UserWarning, match=r"answers of 1 question .*: row 0\."):
             extractor.fit(long, y)
         with warnings.catch_warnings(action="error", category=UserWarning):
@@ -207,10 +201,10 @@ class TestTruncation:
     LONG = (("the", "saw"), ("the saw in was by " * 20, "by " * 9), ("in " * 70, "by"))
 
     def test_warning_counts_the_rows(self, tiny_bert, recwarn):
-        classifier = make(DicePairClassifier, tiny_bert).fit(*easy_pairs(8))
+        classifier = make(skdice.DicePairClassifier, tiny_bert).fit(*easy_pairs(8))
         assert not [w for w in recwarn if w.category is TruncationWarning]
         texts, y = easy_texts(8)
-        short = make(DiceTextClassifier, tiny_bert, max_length=8)
+        short = make(skdice.DiceTextClassifier, tiny_bert, max_length=8)
         for message, call in (
             (
                 "2 of 3 pairs .*max_length=64.*rows 1, 2",
@@ -223,13 +217,13 @@ class TestTruncation:
                 call()
 
     def test_error(self, tiny_bert):
-        classifier = make(DicePairClassifier, tiny_bert, truncation="error")
+        classifier = make(skdice.DicePairClassifier, tiny_bert, truncation="error")
         refuses(["Row 1", "61 are", "2 rows"], lambda: classifier.fit(self.LONG, [0, 1, 0]))
         classifier.fit(*easy_pairs(8))
         refuses(["Row 0", "61 are allowed"], lambda: classifier.predict(self.LONG[1:]))
 
     def test_second(self, tiny_bert):
-        classifier = make(DicePairClassifier, tiny_bert, truncation="second")
+        classifier = make(skdice.DicePairClassifier, tiny_bert, truncation="second")
         refuses(["row 1", "100 pieces"], lambda: classifier.fit(self.LONG, [0, 1, 0]))
         classifier.fit(*easy_pairs(8))
         rows = [("the saw", "by " * 80 + "oslo"), ("the saw", "by " * 59)]
@@ -241,10 +235,10 @@ class TestTruncation:
 
 
 @pytest.mark.parametrize("cls, parameters", [
-    (DiceTokenTagger, {"class_weight": {"B-XYZ": 2.0}}),
-    (DiceTokenTagger, {"model": NO_MODEL}),
-    (DiceQueryTagger, {"queries": {"PER": "a " * 70, "LOC": "oslo"}}),
-    (DiceSpanExtractor, {"max_length": 3}),
+    (skdice.DiceTokenTagger, {"class_weight": {"B-XYZ": 2.0}}),
+    (skdice.DiceTokenTagger, {"model": NO_MODEL}),
+    (skdice.DiceQueryTagger, {"queries": {"PER": "a " * 70, "LOC": "oslo"}}),
+    (skdice.DiceSpanExtractor, {"max_length": 3}),
 ])  # fmt: skip
 def test_a_refit_that_fails_before_training_leaves_the_last_fit(tiny_bert, cls, parameters):
     fitted = make(cls, tiny_bert).fit(*ROWS[cls])
@@ -284,7 +278,9 @@ def test_any_negative_number_gives_the_same_fit(tiny_bert, case):
             fit("no such model", case, DiceLoss(ignore_index=number))
 
 
-@pytest.mark.parametrize("cls", [DiceTokenTagger, DiceQueryTagger, DiceSpanExtractor])
+@pytest.mark.parametrize(
+    "cls", [skdice.DiceTokenTagger, skdice.DiceQueryTagger, skdice.DiceSpanExtractor]
+)
 def test_a_preset_that_is_known_to_collapse(cls, tiny_bert):
     with pytest.warns(UserWarning, match="known to collapse") as record:
         make(cls, tiny_bert, loss="dsc-paper").fit(*ROWS[cls])

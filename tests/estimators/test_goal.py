@@ -46,18 +46,17 @@ class Rows:
         return count_by_label(list(rows), LABELS).sum(0)
 
 
-class TestValue:
-    @given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 20), st.floats(0.01, 1))
-    def test_a_floor_comes_first(self, correct, wrong, missed, floor):
-        predicted, actual = correct + wrong, correct + missed
-        precision = correct / predicted if predicted else 0.0
-        recall = correct / actual
-        value = Goal(min_precision=floor).value(correct, predicted, actual)
-        assert value == (1 + recall if precision >= floor else precision)
-        value = Goal(min_recall=floor).value(correct, predicted, actual)
-        assert value == (1 + precision if recall >= floor else recall)
-        f1 = 2 * correct / (predicted + actual)
-        np.testing.assert_allclose(Goal().value(correct, predicted, actual), f1)
+@given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 20), st.floats(0.01, 1))
+def test_a_floor_comes_first(correct, wrong, missed, floor):
+    predicted, actual = correct + wrong, correct + missed
+    precision = correct / predicted if predicted else 0.0
+    recall = correct / actual
+    value = Goal(min_precision=floor).value(correct, predicted, actual)
+    assert value == (1 + recall if precision >= floor else precision)
+    value = Goal(min_recall=floor).value(correct, predicted, actual)
+    assert value == (1 + precision if recall >= floor else recall)
+    f1 = 2 * correct / (predicted + actual)
+    np.testing.assert_allclose(Goal().value(correct, predicted, actual), f1)
 
 
 class TestChoice:

@@ -91,23 +91,22 @@ def test_order_batch_size_and_longer_rows_do_not_count(case, batch_size):
     assert len(np.unique(values.round(4))) > len(X)
 
 
-class TestValues:
-    @pytest.mark.parametrize("scale", [1, 1e9])
-    def test_rows_sum_to_one(self, case, scale):
-        estimator, X = case
-        with scaled_logits(estimator, scale):
-            rows = [values_of(row) for row in row_scores(estimator, X)]
-        if not hasattr(estimator, "predict_proba"):
-            scores = np.concatenate(rows)
-            assert ((scores >= 0) & (scores <= 1)).all()
-            return
-        p = np.concatenate([np.atleast_2d(row) for row in rows])
-        assert p.dtype == np.float64
-        assert p.shape[1] == len(estimator.classes_)
-        assert ((p >= 0) & (p <= 1)).all()
-        if not getattr(internals(estimator).task, "is_multilabel", False):
-            np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-12)
-        assert (np.minimum(p, 1 - p).mean() < 0.01) == (scale > 1)
+@pytest.mark.parametrize("scale", [1, 1e9])
+def test_rows_sum_to_one(case, scale):
+    estimator, X = case
+    with scaled_logits(estimator, scale):
+        rows = [values_of(row) for row in row_scores(estimator, X)]
+    if not hasattr(estimator, "predict_proba"):
+        scores = np.concatenate(rows)
+        assert ((scores >= 0) & (scores <= 1)).all()
+        return
+    p = np.concatenate([np.atleast_2d(row) for row in rows])
+    assert p.dtype == np.float64
+    assert p.shape[1] == len(estimator.classes_)
+    assert ((p >= 0) & (p <= 1)).all()
+    if not getattr(internals(estimator).task, "is_multilabel", False):
+        np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-12)
+    assert (np.minimum(p, 1 - p).mean() < 0.01) == (scale > 1)
 
 
 @contextmanager

@@ -143,21 +143,20 @@ class TestPrediction:
         assert " ".join(internals(tagger).task.tags([found], [["a"] * 5])[0]) == expected
 
 
-class TestTraining:
-    def test_class_weights_are_about_starts(self, tiny_bert, few):
-        def weights(**parameters):
-            tagger = make(tiny_bert, max_epochs=1, **parameters).fit(*few)
-            return tagger.net_.criterion_.loss.class_weight
+def test_class_weights_are_about_starts(tiny_bert, few):
+    def weights(**parameters):
+        tagger = make(tiny_bert, max_epochs=1, **parameters).fit(*few)
+        return tagger.net_.criterion_.loss.class_weight
 
-        n_pairs = 2 * sum(map(len, few[0]))
-        n_starts = sum(map(len, spans_of(few[1])))
-        counts = np.array([n_pairs - n_starts, n_starts])
-        log = np.log10((n_pairs - counts) / counts + 10)
-        np.testing.assert_allclose(weights(K=10.0), log)
-        np.testing.assert_allclose(weights(K=10.0, max_length=16, stride=4), log)
-        np.testing.assert_allclose(weights(loss="wce", K=10.0), log)
-        np.testing.assert_allclose(weights(class_weight="balanced"), n_pairs / 2 / counts)
-        np.testing.assert_allclose(weights(class_weight={1: 5.0}), [1, 5])
+    n_pairs = 2 * sum(map(len, few[0]))
+    n_starts = sum(map(len, spans_of(few[1])))
+    counts = np.array([n_pairs - n_starts, n_starts])
+    log = np.log10((n_pairs - counts) / counts + 10)
+    np.testing.assert_allclose(weights(K=10.0), log)
+    np.testing.assert_allclose(weights(K=10.0, max_length=16, stride=4), log)
+    np.testing.assert_allclose(weights(loss="wce", K=10.0), log)
+    np.testing.assert_allclose(weights(class_weight="balanced"), n_pairs / 2 / counts)
+    np.testing.assert_allclose(weights(class_weight={1: 5.0}), [1, 5])
 
 
 @pytest.mark.parametrize("form", [
@@ -227,22 +226,21 @@ def joined(n_sentences, seed=3):
     return [[word for row in X for word in row]], [[tag for row in y for tag in row]]
 
 
-class TestLongSentences:
-    def test_entities_of_every_window_are_found(self, quick_bert):
-        rows, tags = map(list, easy_corpus(80))
-        for seed in (4, 5, 6):
-            long, long_tags = joined(40, seed)
-            rows, tags = rows + long, tags + long_tags
-        parameters = {**WINDOWED, "lr": 5e-3, "random_state": 1, "precision": "fp32"}
-        tagger = DiceQueryTagger(quick_bert, max_length=16, stride=3, **parameters).fit(rows, tags)
-        X, y = joined(40)
-        windows = encoded_rows(tagger, X)
-        assert len(windows) > 30
-        assert len(X[0]) > 64, "more than the model could read at once"
-        assert tagger.score(X, y) > 0.9
-        found = plain(tagger.predict_spans(X))[0]
-        assert found[-1][1] > len(X[0]) - 8
-        assert len(set(found)) == len(found)
+def test_entities_of_every_window_are_found(quick_bert):
+    rows, tags = map(list, easy_corpus(80))
+    for seed in (4, 5, 6):
+        long, long_tags = joined(40, seed)
+        rows, tags = rows + long, tags + long_tags
+    parameters = {**WINDOWED, "lr": 5e-3, "random_state": 1, "precision": "fp32"}
+    tagger = DiceQueryTagger(quick_bert, max_length=16, stride=3, **parameters).fit(rows, tags)
+    X, y = joined(40)
+    windows = encoded_rows(tagger, X)
+    assert len(windows) > 30
+    assert len(X[0]) > 64, "more than the model could read at once"
+    assert tagger.score(X, y) > 0.9
+    found = plain(tagger.predict_spans(X))[0]
+    assert found[-1][1] > len(X[0]) - 8
+    assert len(set(found)) == len(found)
 
 
 class TestMissedGold:
@@ -273,17 +271,16 @@ class TestMissedGold:
             tagger.set_params(max_length=None).fit(X, y)
 
 
-class TestTunedThreshold:
-    @pytest.mark.parametrize("decode", ["flat", "nested"])
-    def test_is_the_best_of_all(self, hasty, decode):
-        X, y = easy_corpus(40, seed=1)
-        tuned = tune_decision(hasty.set_params(decode=decode), X, y)
-        assert hasty.threshold_ == 0.5, "the estimator stays as it is"
-        other = tune_decision(hasty, X, y)
-        scores = {}
-        for threshold in (0.02, 0.1, 0.3, 0.4, 0.5, 0.6, 0.7, 0.98):
-            other.threshold_ = threshold
-            scores[threshold] = other.score(X, y)
-        assert max(scores.values()) > min(scores.values())
-        # Of 40 sentences it is drawn to a half a little.
-        assert tuned.score(X, y) >= max(scores[0.5], max(scores.values()) - 0.05)
+@pytest.mark.parametrize("decode", ["flat", "nested"])
+def test_tuned_threshold_is_the_best_of_all(hasty, decode):
+    X, y = easy_corpus(40, seed=1)
+    tuned = tune_decision(hasty.set_params(decode=decode), X, y)
+    assert hasty.threshold_ == 0.5, "the estimator stays as it is"
+    other = tune_decision(hasty, X, y)
+    scores = {}
+    for threshold in (0.02, 0.1, 0.3, 0.4, 0.5, 0.6, 0.7, 0.98):
+        other.threshold_ = threshold
+        scores[threshold] = other.score(X, y)
+    assert max(scores.values()) > min(scores.values())
+    # Of 40 sentences it is drawn to a half a little.
+    assert tuned.score(X, y) >= max(scores[0.5], max(scores.values()) - 0.05)

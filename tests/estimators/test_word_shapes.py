@@ -13,6 +13,7 @@ from skdice import DiceTokenTagger
 from skdice.text import SHAPES
 
 from ..quick import quick
+from . import test_crf
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 # The encoder sees the same sentence twice; the tags depend on the case of a word alone.
@@ -110,3 +111,39 @@ def test_errors(fitted):
     tagger.set_params(n_frozen_layers=None, peft_config=peft.LoraConfig(r=2))
     with pytest.raises(ValueError, match=r"'peft_config' .* must be None with word_shapes"):
         tagger.fit(X, Y)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "option, rows", [("crf", (test_crf.X, test_crf.Y)), ("word_shapes", (X, Y))]
+)
+def test_onnx(option, rows, quick_bert, traced_once):
+    pytest.importorskip("onnxruntime")
+    tagger = DiceTokenTagger(quick_bert, max_epochs=8, **{option: True}, **PARAMETERS).fit(*rows)
+    expected = np.concatenate(tagger.predict_proba(rows[0]))
+    for runtime, atol in (("onnx", 1e-4), ("onnx-int8", 0.05)):
+        found = np.concatenate(tagger.set_params(runtime=runtime).predict_proba(rows[0]))
+        np.testing.assert_allclose(found, expected, atol=atol)
+
+
+CAPITALISED = [["the", "Rome", "met"]] * 8, [["O", "B-X", "O"]] * 8
+LOWER = [["the", "rome", "met"]] * 8, [["O", "B-X", "O"]] * 8
+HALF = CAPITALISED[0] + [["The", "rome", "met"]] * 8, CAPITALISED[1] * 2
+# Sentences without a capital are never told shapes, and say nothing of the others.
+MOSTLY_LOWER = CAPITALISED[0] + LOWER[0] * 3, CAPITALISED[1] * 4
+OTHER_TAGS = HALF[0], [["NOUN", "NAME", "NOUN"]] * 16
+
+
+@pytest.mark.parametrize("family, rows, more, has_shapes, has_crf", [
+    ("bert", CAPITALISED, {}, True, False),
+    ("bert", LOWER, {}, False, False),
+    ("bert", HALF, {}, False, True),
+    ("bert", MOSTLY_LOWER, {}, True, False),
+    ("bert", OTHER_TAGS, {}, False, False),
+    ("bert", CAPITALISED, {"n_frozen_layers": 1}, False, False),
+    ("bert", HALF, {"crf": False}, False, False),
+    ("roberta", HALF, {}, False, True),
+])  # fmt: skip
+def test_auto_options(family, rows, more, has_shapes, has_crf, tiny_models):
+    tagger = DiceTokenTagger(tiny_models(family), max_epochs=1, **(PARAMETERS | more)).fit(*rows)
+    assert (tagger.word_shapes_, tagger.crf_) == (has_shapes, has_crf)

@@ -1,11 +1,15 @@
-"""Losses against their formulas as they read, with plain autograd in float64."""
+"""Losses against their formulas as they read, with plain autograd, and against golden values."""
 
+import json
+import operator
 from functools import partial
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from skdice.losses import SelfAdjustingDiceLoss
+from skdice import losses
 
 from .catalogue import EVERY, batch, value_and_gradient
 from .reference import plain_loss
@@ -34,7 +38,7 @@ def test_exponents_and_their_constant_weight(kind, square, alpha):
     logits, target = batch(kind, n_items=10)
     found = []
     for detach in (False, True):
-        loss = SelfAdjustingDiceLoss(
+        loss = losses.SelfAdjustingDiceLoss(
             alpha=alpha, gamma=0.7, square_denominator=square, detach_weight=detach
         )
         expected = value_and_gradient(partial(plain_loss, loss), logits, target, WEIGHT)
@@ -42,3 +46,44 @@ def test_exponents_and_their_constant_weight(kind, square, alpha):
         torch.testing.assert_close(found[-1], expected, rtol=1e-9, atol=1e-12)
     assert torch.equal(found[0][0], found[1][0])
     assert not torch.allclose(found[0][1], found[1][1])
+
+
+# Closed forms in float64, cross-checked with autograd; "grad" is the gradient of the mean.
+GOLDEN = json.loads(Path(__file__).with_name("golden_values.json").read_text())
+of_case = operator.itemgetter("id")
+
+
+def make(case, **changes):
+    return getattr(losses, case["loss"])(**{**case["params"], **changes})
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(torch.float64, 1e-9), (torch.float32, 1e-5)])
+@pytest.mark.parametrize("case", GOLDEN, ids=of_case)
+def test_golden_values(case, dtype, tolerance):
+    logits = torch.tensor(case["logits"], dtype=dtype, requires_grad=True)
+    value = make(case)(logits, torch.tensor(case["target"]))
+    value.backward()
+    assert value.dtype == dtype
+    np.testing.assert_allclose(value.item(), case["value"], rtol=0, atol=tolerance)
+    if case["grad"] is not None:
+        np.testing.assert_allclose(logits.grad, case["grad"], rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("case", [case for case in GOLDEN if case["none"]], ids=of_case)
+def test_golden_items(case):
+    logits = torch.tensor(case["logits"], dtype=torch.float64)
+    items = make(case, reduction="none")(logits, torch.tensor(case["target"]))
+    np.testing.assert_allclose(items, case["none"], rtol=0, atol=1e-9)
+
+
+def test_probabilities_of_issue_2_go_in_as_log_p():
+    # The four given probabilities sum to 0.99: the rest is a fifth class, left out of the sums.
+    p = torch.tensor(
+        [[0.9, 0.03, 0.03, 0.03, 0.01], [0.03, 0.9, 0.03, 0.03, 0.01]], dtype=torch.float64
+    )
+    loss = losses.SelfAdjustingDiceLoss(
+        alpha=0.01, level="example", average="sum", background=4, reduction="none"
+    )
+    np.testing.assert_allclose(
+        loss(p.log(), torch.tensor([0, 1])), [0.007930027358622915] * 2, rtol=0, atol=1e-9
+    )

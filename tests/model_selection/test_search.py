@@ -245,23 +245,20 @@ class TestSpaces:
             make_search().fit(X, Y)
 
 
-class TestPruning:
-    def test_auto(self):
-        search = make_search(n_trials=20, pruner="auto").fit(X, Y)
-        results = pd.DataFrame(search.cv_results_)
-        pruned = results[results["state"] == "PRUNED"]
-        complete = results[results["state"] == "COMPLETE"]
-        assert len(pruned) >= 3
-        assert (results["state"][:4] == "COMPLETE").all()
-        assert (
-            pruned[["mean_test_score", "std_test_score", "split2_test_score"]].isna().all(axis=None)
-        )
-        assert pruned[["split0_test_score", "mean_fit_time"]].notna().all(axis=None)
-        assert (pruned["rank_test_score"] == len(complete) + 1).all()
-        assert complete["rank_test_score"].max() <= len(complete)
-        assert search.study_.best_trial.number == results["trial_number"][search.best_index_]
-        # What was stopped had been worse than the middle of those that were not.
-        assert pruned["split0_test_score"].median() < complete["split0_test_score"].median()
+def test_pruning():
+    search = make_search(n_trials=20, pruner="auto").fit(X, Y)
+    results = pd.DataFrame(search.cv_results_)
+    pruned = results[results["state"] == "PRUNED"]
+    complete = results[results["state"] == "COMPLETE"]
+    assert len(pruned) >= 3
+    assert (results["state"][:4] == "COMPLETE").all()
+    assert pruned[["mean_test_score", "std_test_score", "split2_test_score"]].isna().all(axis=None)
+    assert pruned[["split0_test_score", "mean_fit_time"]].notna().all(axis=None)
+    assert (pruned["rank_test_score"] == len(complete) + 1).all()
+    assert complete["rank_test_score"].max() <= len(complete)
+    assert search.study_.best_trial.number == results["trial_number"][search.best_index_]
+    # What was stopped had been worse than the middle of those that were not.
+    assert pruned["split0_test_score"].median() < complete["split0_test_score"].median()
 
 
 class TestErrorsInFit:
@@ -396,23 +393,22 @@ class TestAsAnEstimator:
         assert "best=0." in err
 
 
-class TestWithModels:
-    def test_tagger(self, tiny_bert):
-        X, y = easy_corpus(16)
-        tagger = DiceTokenTagger(tiny_bert, **FAST, loss="tversky", alpha=0.3, beta=0.7)
-        with warnings.catch_warnings(action="ignore", category=UserWarning):
-            search = make_search(estimator=tagger, space=None, cv=2, n_trials=5).fit(X, y)
-        first = search.cv_results_["params"][0]
-        assert (first["loss"], first["lr"]) == ("ce", tagger.lr)
-        best = search.best_params_
-        assert search.best_estimator_.loss == best["loss"]
-        assert all(value is not None or tagger.get_params()[name] for name, value in best.items())
-        clone(tagger).set_params(**best).check_parameters()
-        assert [len(row) for row in search.predict(X)] == [len(row) for row in y]
-        assert search.predict_spans(X).shape == (16,)
-        assert len(list(search.predict_iter(X))) == 16
-        whole = search.predict_entities(["john saw oslo"], lambda text: [(0, len(text))])
-        assert all(entity[:2] == (0, 13) for entity in whole[0])
-        assert not any(search.predict_spans(X, threshold=1.0))
-        assert 0 <= search.score(X, y) <= 1
-        assert search.best_estimator_.verbose == 1
+def test_with_a_tagger(tiny_bert):
+    X, y = easy_corpus(16)
+    tagger = DiceTokenTagger(tiny_bert, **FAST, loss="tversky", alpha=0.3, beta=0.7)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        search = make_search(estimator=tagger, space=None, cv=2, n_trials=5).fit(X, y)
+    first = search.cv_results_["params"][0]
+    assert (first["loss"], first["lr"]) == ("ce", tagger.lr)
+    best = search.best_params_
+    assert search.best_estimator_.loss == best["loss"]
+    assert all(value is not None or tagger.get_params()[name] for name, value in best.items())
+    clone(tagger).set_params(**best).check_parameters()
+    assert [len(row) for row in search.predict(X)] == [len(row) for row in y]
+    assert search.predict_spans(X).shape == (16,)
+    assert len(list(search.predict_iter(X))) == 16
+    whole = search.predict_entities(["john saw oslo"], lambda text: [(0, len(text))])
+    assert all(entity[:2] == (0, 13) for entity in whole[0])
+    assert not any(search.predict_spans(X, threshold=1.0))
+    assert 0 <= search.score(X, y) <= 1
+    assert search.best_estimator_.verbose == 1
