@@ -8,6 +8,10 @@ to benchmarks/results/speed_*.csv.
     python -m benchmarks.speed --device cuda --encoder path/to/encoder path/to/another
 
 measures training and prediction on one device, see benchmarks/speed/device.py.
+
+    python -m benchmarks.speed --data ../shared/data --fits
+
+prints how long a fit takes by default, which docs/guide/speed.md shows.
 """
 
 import argparse
@@ -24,6 +28,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--fits", action="store_true", help="only tell how long a fit takes")
     device = parser.add_argument_group("one device")
     device.add_argument("--device", help="'cuda', 'cuda:1', 'cpu', ...")
     device.add_argument("--encoder", nargs="+", help="directories; the embedded one by default")
@@ -31,6 +36,11 @@ def main() -> None:
     device.add_argument("--steps", type=int, default=30, help="timed steps of a run")
     device.add_argument("--sentences", type=int, default=2000, help="to predict")
     arguments = parser.parse_args()
+    if arguments.fits:
+        from .training import time_fits
+
+        print(time_fits(arguments.data).to_markdown(index=False, disable_numparse=True))
+        return
     if arguments.device is not None:
         _measure_device(arguments)
         return

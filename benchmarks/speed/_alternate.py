@@ -10,19 +10,7 @@ Contender = Callable[[], Mapping[str, Any]]
 
 
 def alternate(contenders: Mapping[str, Contender], rounds: int) -> pd.DataFrame:
-    """Call all contenders in turn, in every round.
-
-    Parameters
-    ----------
-    contenders : mapping of str to callable
-        Each gives what it measured, by name.
-    rounds : int
-
-    Returns
-    -------
-    DataFrame
-        A row per call: ``round``, ``contender`` and what was measured.
-    """
+    """Call all contenders in turn, in every round; return a row per call with what it measured."""
     rows = []
     for number in range(rounds):
         for name, contender in contenders.items():
@@ -34,24 +22,11 @@ def alternate(contenders: Mapping[str, Contender], rounds: int) -> pd.DataFrame:
 def table_of_rates(
     results: pd.DataFrame, rate: str, reference: str, budgets: Mapping[str, float]
 ) -> pd.DataFrame:
-    """Compare the reference with all contenders, round by round.
+    """Compare the reference with all contenders of :func:`alternate`, round by round.
 
-    Parameters
-    ----------
-    results : DataFrame
-        As from :func:`alternate`.
-    rate : str
-        The column to compare; larger is better.
-    reference : str
-        The contender that the ratios are about.
-    budgets : mapping of str to float
-        The least ratio to a contender that is aimed at.
-
-    Returns
-    -------
-    DataFrame
-        A row per contender, as text: the median rate; the median of the ratios "reference to this
-        contender" of the rounds, and the smallest and largest of them; the budget.
+    A row per contender, as text: the median of its ``rate``, of which larger is better; the median
+    of the ratios "reference to this contender" of the rounds, with the smallest and largest; and
+    the least ratio that is aimed at, if ``budgets`` has one.
     """
     rates = results.pivot(index="round", columns="contender", values=rate)
     rows = []

@@ -9,23 +9,10 @@ from torch import Tensor
 
 
 class StepClock:
-    """Times the optimiser steps of a run, all but the first ones.
+    """Times the optimiser steps of a run, all but the first ones; ``watch`` is entered meanwhile.
 
-    Parameters
-    ----------
-    n_steps : int
-        Steps of the run.
-    n_warmup : int
-        Steps before the clock starts, at least one.
-    watch : context manager, optional
-        Entered when the clock starts, left when it ends.
-
-    Attributes
-    ----------
-    tokens : list of int
-        Real tokens of each step: pieces, special ones included and padding left out.
-    losses : list of Tensors
-        The loss of each step, where the contender tells it.
+    ``tokens`` are the real ones of each step: pieces, special ones included and padding left out;
+    ``losses`` those of each step, where the contender tells them.
     """
 
     def __init__(

@@ -15,6 +15,7 @@ are made up, in precision and in the optimiser's implementation:
 Before the first round the losses of all steps of the bare loop are compared with those of skdice.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -23,13 +24,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from skorch.callbacks import Callback
 from transformers.utils import logging
 
+from skdice import DiceTokenTagger
+from skdice.datasets import read_conll
 from skdice.nn._runtime import denormals_flushed, resolve_device, resolve_precision
 
 from ._alternate import Contender, alternate, table_of_rates
 from ._steps import StepClock
-from ._tasks import BATCH_SIZE, MAX_LENGTH, TASKS, Step, Task, dense_step, draw, widen
+from ._tasks import BATCH_SIZE, MAX_LENGTH, MODEL, TASKS, Step, Task, dense_step, draw, widen
 from .contenders import bare, library, trainer
 
 TITLE = "Training, real tokens per second"
@@ -37,6 +41,9 @@ PADDING = f"padding to {MAX_LENGTH}, fp32"
 BUDGETS = {"bare loop": 0.95, "Trainer, default": 2.0, "Trainer, best": 1.0, PADDING: 8.0}
 # The largest difference of the losses of a step, relative to the loss.
 _TOLERANCE = {"fp32": 1e-4, "bf16": 0.02, "fp16": 0.02}
+# Sentences of the fits whose time is told, and the steps that are timed of each.
+FIT_ROWS, FIT_STEPS = (250, 1000, 5000, 20000), 40
+H200_STEP = 0.0026  # seconds of a steady step of 16 texts: RESULTS.md, "On a GPU"
 
 
 def run(
@@ -51,20 +58,8 @@ def run(
 ) -> pd.DataFrame:
     """Measure all tasks, write ``speed_training.csv`` and return the table.
 
-    Parameters
-    ----------
-    rounds : int
-    data : Path
-        Directory of the corpora.
-    out : Path
-        Directory of the results.
-    tasks : mapping of str to Task
-    n_warmup : int
-        Steps of each run that are not timed.
-    n_steps : int, optional
-        Timed steps of each run; the task's own number by default.
-    skip : tuple of str
-        Contenders to leave out.
+    The first ``n_warmup`` steps of a run are not timed; ``n_steps`` that follow are, by default the
+    task's own number. ``skip`` names contenders to leave out.
     """
     if data is None:
         raise ValueError("The training benchmark needs the directory of the corpora.")
@@ -141,3 +136,40 @@ def _check_tokens(measured: pd.DataFrame) -> None:
     tokens = measured.groupby("contender")["tokens"].unique()
     if len(np.unique(np.concatenate(tokens.tolist()))) > 1:
         raise RuntimeError(f"The contenders trained on different texts:\n{tokens}")
+
+
+class _Clock(Callback):
+    """Ends a fit after some steps; ``seconds`` are those of a step but the first ones."""
+
+    def on_train_begin(self, net: Any, X: Any = None, **kwargs: Any) -> None:
+        self.steps_per_epoch, self.times = X.n_steps, list[float]()
+
+    def on_batch_end(self, net: Any, **kwargs: Any) -> None:
+        self.times.append(time.thread_time())
+        if len(self.times) > FIT_STEPS:
+            self.seconds = (self.times[-1] - self.times[4]) / (FIT_STEPS - 4)
+            raise KeyboardInterrupt
+
+
+def time_fits(data: Path) -> pd.DataFrame:
+    """Return how long fits of n sentences of CoNLL03 take with the defaults.
+
+    A fit is planned in full and ended after some steps: the rest is extrapolated. The seconds are
+    those that the main thread computed for, so that other work on the machine does not count.
+    """
+    X, y = read_conll(data / "ner/conll2003_en/train.conll.xz")
+    rows = np.random.default_rng(0).permutation(np.resize(np.arange(len(X)), max(FIT_ROWS)))
+    table = []
+    for n in FIT_ROWS:
+        found: dict[str, Any] = {"rows": f"{n:,}"}
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            clock = _Clock()
+            tagger = DiceTokenTagger(MODEL, random_state=0, verbose=0, callbacks=[clock])
+            tagger.fit([X[i] for i in rows[:n]], [y[i] for i in rows[:n]])
+            n_steps = clock.steps_per_epoch * tagger.max_epochs_
+            found |= {"epochs": tagger.max_epochs_, "steps": f"{n_steps:,}"}
+            found[f"CPU, {threads} threads"] = f"{clock.seconds * n_steps / 60:.1f} min"
+        found["H200"] = f"{H200_STEP * n_steps:.0f} s"
+        table.append(found)
+    return pd.DataFrame(table)
