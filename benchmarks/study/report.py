@@ -79,7 +79,9 @@ def compared(done: pd.DataFrame, part: str) -> pd.DataFrame:
     total |= {f"less {name}": interval(table["ce+dice"] - table[name]) for name in ("ce", "dice")}
     steps = runs.groupby("contender")["n_steps"].mean()
     took = {name: f"{steps[name] / steps['ce']:.2f}" for name in f1.columns if "ce" in steps}
-    return pd.DataFrame([*lines, total, {"corpus": "steps", **took}]).fillna("")
+    seconds = runs.groupby("contender")["seconds"].mean().map("{:.0f}".format)
+    last = [{"corpus": "steps", **took}, {"corpus": "seconds", **seconds[list(took)]}]
+    return pd.DataFrame([*lines, total, *last]).fillna("")
 
 
 def whole(done: pd.DataFrame) -> pd.DataFrame:
