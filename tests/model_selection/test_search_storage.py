@@ -1,5 +1,3 @@
-"""Studies on disk and in databases: resumed, shared by processes, killed, lost, refused."""
-
 import pickle
 import signal
 import warnings
