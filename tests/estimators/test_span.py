@@ -153,18 +153,16 @@ class TestWeights:
         np.testing.assert_allclose(weights, counts.sum() / (2 * counts), rtol=1e-6)
 
 
-class TestSpans:
+def test_n_best_and_longest(answers):
     X = (*easy_questions(20, seed=3)[0], ("met ?", "Anna-Mary  saw, \t“oslo”! " * 5))
-
-    def test_n_best_and_longest(self, answers):
-        most = answers.predict_spans(self.X, n_best=10**6)
-        for n in (1, 3, 1000):
-            assert [row[:n] for row in most] == answers.predict_spans(self.X, n_best=n).tolist()
-        for n in (1, 2, 5):
-            task = replace(internals(answers).task, max_answer_length=n)
-            short = internals(answers).with_task(task).predict_spans(self.X[:20], n_best=10**6)
-            # A word is a piece.
-            assert max(len(span.text.split()) for spans in short for span in spans) == n
+    most = answers.predict_spans(X, n_best=10**6)
+    for n in (1, 3, 1000):
+        assert [row[:n] for row in most] == answers.predict_spans(X, n_best=n).tolist()
+    for n in (1, 2, 5):
+        task = replace(internals(answers).task, max_answer_length=n)
+        short = internals(answers).with_task(task).predict_spans(X[:20], n_best=10**6)
+        # A word is a piece.
+        assert max(len(span.text.split()) for spans in short for span in spans) == n
 
 
 class TestLongContexts:
