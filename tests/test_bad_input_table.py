@@ -1,6 +1,5 @@
 """The page of what bad input gets: every row of its table is tried, and says what it says there."""
 
-import os
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +15,6 @@ from skdice.losses import DiceLoss
 
 HEADING = "# What bad input gets"
 PAGE = Path(__file__).parents[1] / "docs" / "bad_input.md"
-TABLE = Path(os.environ.get("SKDICE_BAD_INPUT_TABLE", PAGE))
 OUTCOMES = {kind.__name__: kind for kind in (TypeError, ValueError, NotFittedError, UserWarning)}
 ONE_EPOCH = {"max_epochs": 1, "random_state": 0, "verbose": 0}
 NAN = float("nan")
@@ -36,7 +34,7 @@ class Row(NamedTuple):
 
 def read_table() -> dict[str, Row]:
     """Return the rows of the table by their first cell; names of groups are left out."""
-    section = TABLE.read_text(encoding="utf-8").partition(HEADING)[2].partition("\n## ")[0]
+    section = PAGE.read_text(encoding="utf-8").partition(HEADING)[2].partition("\n## ")[0]
     cells = [re.split(r" *\| *", line.strip("| ")) for line in section.splitlines() if "|" in line]
     rows = [row for row in cells[2:] if len(row) == 3]
     assert len({row[0] for row in rows}) == len(rows)

@@ -1,4 +1,4 @@
-"""The command that measures a device runs on a CPU as well."""
+from unittest.mock import Mock
 
 import pytest
 
@@ -11,17 +11,13 @@ from benchmarks.speed import device  # noqa: E402
 from .tiny_models import build_bert  # noqa: E402
 
 
-def broken(*args, **options):
-    raise RuntimeError("no profiler here")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("has_profiler", [True, False])
 def test_all_parts_run_on_a_cpu(has_profiler, tmp_path, monkeypatch, capsys):
     (tmp_path / "tiny").mkdir()
     model = build_bert(tmp_path / "tiny", max_position_embeddings=256)
     if not has_profiler:
-        monkeypatch.setattr(device, "profile", broken)
+        monkeypatch.setattr(device, "profile", Mock(side_effect=RuntimeError("no profiler here")))
     found = device.run([model], "cpu", tmp_path, rounds=1, sizes=[2], n_steps=2, n_predicted=8)
     errors = found.get("error")
     failed = set() if errors is None else set(found["part"][errors.notna()])

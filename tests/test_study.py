@@ -1,5 +1,3 @@
-"""The study's runs, with a tiny model and a small made corpus."""
-
 import json
 import lzma
 from functools import partial

@@ -1,5 +1,3 @@
-"""The example of trackers, run against the real ones."""
-
 import re
 import runpy
 import sys
@@ -14,10 +12,6 @@ import pytest
 pytestmark = pytest.mark.slow
 SCRIPT = Path(__file__).parents[1] / "examples" / "track_fits.py"
 TRACKERS = [name for name in ("tensorboard", "mlflow", "wandb") if find_spec(name)]
-
-
-def needs(name):
-    return pytest.mark.skipif(name not in TRACKERS, reason=f"needs {name}")
 
 
 @pytest.fixture(scope="module")
@@ -36,22 +30,17 @@ def tracked(tiny_bert, tmp_path_factory):
     return printed.getvalue(), out
 
 
-@needs("tensorboard")
 def test_tensorboard(tracked):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    events = EventAccumulator(str(tracked[1] / "tensorboard"))
+    module = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    events = module.EventAccumulator(str(tracked[1] / "tensorboard"))
     events.Reload()
     assert set(events.Tags()["scalars"]) >= {"Loss/train_loss", "Loss/valid_score", "lr"}
     assert [event.step for event in events.Scalars("Loss/train_loss")] == [1, 2]
 
 
-@needs("mlflow")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the database that it uses
 def test_mlflow(tracked):
-    import mlflow
-
-    printed, out = tracked
+    mlflow, (printed, out) = pytest.importorskip("mlflow"), tracked
     score = float(re.search("The best one, loaded again: (.+)", printed)[1])
     client = mlflow.MlflowClient(f"sqlite:///{out / 'mlflow.db'}")
     runs = client.search_runs([client.get_experiment_by_name("losses").experiment_id])
@@ -62,8 +51,8 @@ def test_mlflow(tracked):
     assert 0 <= score <= 1
 
 
-@needs("wandb")
 def test_wandb(tracked):
+    pytest.importorskip("wandb")
     printed, out = tracked
     assert "Weights & Biases: offline-run-" in printed
     (folder,) = (out / "wandb").glob("offline-run-*")

@@ -1,5 +1,3 @@
-"""A sentence passes few files and functions of the package."""
-
 import pytest
 
 from .walk import count, walks_of_a_tagger

@@ -161,15 +161,10 @@ def _byte_level_bpe(special: list[str]) -> tk.Tokenizer:
     tokenizer = tk.Tokenizer(tk.models.BPE())
     tokenizer.pre_tokenizer = tk.pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = tk.decoders.ByteLevel()
-    tokenizer.train_from_iterator(
-        [" ".join(WORDS)] * 3,
-        tk.trainers.BpeTrainer(
-            vocab_size=400,
-            show_progress=False,
-            special_tokens=special,
-            initial_alphabet=tk.pre_tokenizers.ByteLevel.alphabet(),
-        ),
-    )
+    letters = tk.pre_tokenizers.ByteLevel.alphabet()
+    how = {"vocab_size": 400, "special_tokens": special, "initial_alphabet": letters}
+    trainer = tk.trainers.BpeTrainer(show_progress=False, **how)
+    tokenizer.train_from_iterator([" ".join(WORDS)] * 3, trainer)
     return tokenizer
 
 

@@ -1,5 +1,3 @@
-"""Readers and writers of annotation tools: there and back, their layouts, and what is wrong."""
-
 import copy
 import json
 import warnings

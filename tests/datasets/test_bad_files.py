@@ -1,5 +1,3 @@
-"""Malformed files: whatever is wrong is a ValueError with the file and the line, or the place."""
-
 import gzip
 import lzma
 from functools import partial

@@ -1,5 +1,3 @@
-"""Writers replace a file under its name, as a whole: one that fails leaves the old file alone."""
-
 import os
 import threading
 

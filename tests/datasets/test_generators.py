@@ -1,5 +1,3 @@
-"""What the generators share: seeds, and parameters that are not allowed."""
-
 import random
 
 import numpy as np

@@ -18,10 +18,6 @@ SENTENCE = re.compile(
 IRREGULAR = {"teach": "taught", "find": "found", "sell": "sold", "lend": "lent", "lose": "lost"}
 
 
-def get_pasts(base):
-    return {IRREGULAR.get(base, f"{base}ed"), f"{base}d"}
-
-
 def solve(question, context):
     found = []
     for match in SENTENCE.finditer(context):
@@ -41,7 +37,7 @@ def read_sentence(question, match):
         return
     asks, subject, base, rest = parts.groups()
     opened = re.match(rf"{subject} ([a-z]+) (.+)", body)
-    if not opened or opened[1] not in get_pasts(base):
+    if not opened or opened[1] not in (IRREGULAR.get(base, f"{base}ed"), f"{base}d"):
         return
     tail = opened[2]
     if asks == "When":

@@ -1,5 +1,3 @@
-"""make_tagging: its ratio, its types and names, and entities inside of others."""
-
 from collections import Counter, defaultdict
 from itertools import combinations
 

@@ -1,5 +1,3 @@
-"""Published corpora have the numbers of rows that their papers and sites say."""
-
 from collections import Counter
 
 import numpy as np

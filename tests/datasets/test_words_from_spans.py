@@ -1,5 +1,3 @@
-"""words_from_spans: spans of characters to tags of words, what does not fit, and the way back."""
-
 import itertools
 import re
 

@@ -1,5 +1,3 @@
-"""Corpora of Parquet files: every kind of estimator, resuming, and what is refused."""
-
 import copy
 import itertools
 

@@ -1,5 +1,3 @@
-"""What "auto" makes of the loss, its memory, the learning rate and the epochs."""
-
 import re
 import warnings
 from dataclasses import fields

@@ -1,5 +1,3 @@
-"""Every callback of skorch works in a fit, or is refused with what to use."""
-
 import pytest
 import skorch.callbacks
 import torch

@@ -22,7 +22,6 @@ from ..io.conftest import CASES, make
 from ..io.test_save_safety import in_a_process
 from ..limits import limited_file_size
 from ..spies import Spy, fitted_state, stop
-from ..tiny_models import change_weights
 
 EPOCHS = 4
 DROPOUT_MATTERS = {"max_epochs": EPOCHS, "lr": 3e-3, "batch_size": 4}
@@ -143,18 +142,6 @@ def test_other_weights_of_rows_are_another_fit(tiny_bert, tmp_path):
     again = clone(kept).set_params(callbacks=[epochs]).fit(X, y, weight)
     assert epochs.count_ == len(again.history_)
     assert_same_fit(again, plain.fit(X, y, weight))
-
-
-def test_other_weights_at_the_same_path_are_another_fit(own_bert, tmp_path):
-    tagger, X, y = make("tagger", own_bert, checkpoint_dir=tmp_path / "fits")
-    before = continued(tagger, X, y)[0].predict_proba(X)
-    assert continued(tagger, X, y)[1] == 0
-    change_weights(own_bert)
-    again, n_epochs = continued(tagger, X, y)
-    assert n_epochs == 1
-    expected = clone(tagger).set_params(checkpoint_dir=None).fit(X, y)
-    assert_same_fit(again, expected)
-    assert np.abs(np.concatenate(again.predict_proba(X)) - np.concatenate(before)).max() > 1e-3
 
 
 def test_damaged_and_odd_states(tiny_bert, tmp_path):

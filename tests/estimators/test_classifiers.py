@@ -1,5 +1,3 @@
-"""DiceTextClassifier and DicePairClassifier: what they learn and give back."""
-
 from functools import cache, partial
 from typing import ClassVar
 

@@ -56,13 +56,8 @@ class Family(NamedTuple):
 
 
 FAMILIES = {
-    "bert": Family(takes_types=True),
-    "roberta": Family(),
-    "distilbert": Family(),
-    "mpnet": Family(),
-    "electra": Family(takes_types=True),
-    "deberta_v2": Family(),
-    "modernbert": Family(),
+    **dict.fromkeys(("bert", "electra"), Family(takes_types=True)),
+    **dict.fromkeys(("roberta", "distilbert", "mpnet", "deberta_v2", "modernbert"), Family()),
     "xlnet": Family(takes_types=True, limit=None, pads_left=True),
     "XLM-R": Family(lambda: tr.XLMRobertaConfig(**ROBERTA)),
     "Longformer": Family(lambda: tr.LongformerConfig(**ROBERTA, attention_window=8)),

@@ -1,5 +1,3 @@
-"""Where gold answers lie: right and wrong offsets, several answers, answers without offsets."""
-
 import re
 import warnings
 
@@ -150,25 +148,15 @@ def test_rows_keep_their_places():
     assert "They are in rows 1, 3." in message
 
 
-class TestExtractor:
-    """What an extractor learns where offsets are wrong."""
-
-    X = (("city ?", "in oslo"), ("met ?", "the anna saw"), ("city ?", "rome by"), ("met ?", "mary"))
-    RIGHT = ((["oslo"], [3]), (["anna"], [4]), (["rome"], [0]), (["mary"], [0]))
+def test_an_extractor_learns_from_repaired_answers(tiny_bert):
+    X = [("city ?", "in oslo"), ("met ?", "the anna saw"), ("city ?", "rome by"), ("met ?", "mary")]
+    right = [squad(("oslo", 3)), squad(("anna", 4)), squad(("rome", 0)), squad(("mary", 0))]
     # A start that is off by one, and an answer that is nowhere beside one that is in order.
-    WRONG = (RIGHT[0], (["anna"], [3]), (["berlin", "rome"], [0, 0]), RIGHT[3])
-
-    def fit(self, model, answers, on_misaligned, rows=range(4)):
-        y = [{"text": texts, "answer_start": starts} for texts, starts in answers]
-        extractor = DiceSpanExtractor(model, on_misaligned=on_misaligned, **FAST)
-        return extractor.fit([self.X[i] for i in rows], [y[i] for i in rows])
-
-    def test_repair(self, tiny_bert):
-        right = self.fit(tiny_bert, self.RIGHT, "repair")
-        assert right.n_misaligned_ == 0
-        with pytest.warns(UserWarning, match=r"2 answers not at .*rows 1, 2\.") as record:
-            wrong = self.fit(tiny_bert, self.WRONG, "repair")
-        assert len(record) == 1
-        assert record[0].filename == __file__
-        assert wrong.n_misaligned_ == 2
-        np.testing.assert_array_equal(wrong.no_answer_score(self.X), right.no_answer_score(self.X))
+    wrong = [right[0], squad(("anna", 3)), squad(("berlin", 0), ("rome", 0)), right[3]]
+    expected = DiceSpanExtractor(tiny_bert, **FAST).fit(X, right)
+    assert expected.n_misaligned_ == 0
+    with pytest.warns(UserWarning, match=r"2 answers not at .*rows 1, 2\.") as record:
+        found = DiceSpanExtractor(tiny_bert, **FAST).fit(X, wrong)
+    assert [warning.filename for warning in record] == [__file__]
+    assert found.n_misaligned_ == 2
+    np.testing.assert_array_equal(found.no_answer_score(X), expected.no_answer_score(X))

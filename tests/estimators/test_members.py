@@ -1,5 +1,3 @@
-"""Members: networks of other seeds that predict together."""
-
 import copy
 import pickle
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Adapters of peft: they and the head are trained, then merged, so that all else is as without."""
-
 import copy
 import pickle
 import sys

@@ -1,7 +1,6 @@
 """Scores belong to a row: batch size, order and the other rows do not touch them."""
 
 import copy
-from contextlib import contextmanager
 from functools import cache
 
 import numpy as np
@@ -94,7 +93,8 @@ def test_order_batch_size_and_longer_rows_do_not_count(case, batch_size):
 @pytest.mark.parametrize("scale", [1, 1e9])
 def test_rows_sum_to_one(case, scale):
     estimator, X = case
-    with scaled_logits(estimator, scale):
+    module = estimator.net_.module_
+    with module.register_forward_hook(lambda module, inputs, output: output * scale):
         rows = [values_of(row) for row in row_scores(estimator, X)]
     if not hasattr(estimator, "predict_proba"):
         scores = np.concatenate(rows)
@@ -107,14 +107,3 @@ def test_rows_sum_to_one(case, scale):
     if not getattr(internals(estimator).task, "is_multilabel", False):
         np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-12)
     assert (np.minimum(p, 1 - p).mean() < 0.01) == (scale > 1)
-
-
-@contextmanager
-def scaled_logits(estimator, scale):
-    """Let the network be sure of itself."""
-    module = estimator.net_.module_
-    handle = module.register_forward_hook(lambda module, inputs, output: output * scale)
-    try:
-        yield
-    finally:
-        handle.remove()

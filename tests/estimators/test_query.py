@@ -1,5 +1,3 @@
-"""DiceQueryTagger: what it learns and gives back."""
-
 import re
 import warnings
 from functools import cache

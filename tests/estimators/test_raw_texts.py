@@ -1,5 +1,3 @@
-"""``predict_entities``: how it splits raw texts, and fewer entities by ``threshold``."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Fits that learn from rows without labels as well."""
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,5 +1,3 @@
-"""DiceTokenTagger: what it learns and gives back, and its place among scikit-learn's tools."""
-
 import warnings
 from itertools import pairwise
 

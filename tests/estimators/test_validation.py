@@ -1,5 +1,3 @@
-"""``validation=`` and ``groups=`` of fit: which rows are validated on."""
-
 import numpy as np
 import pandas as pd
 import pytest

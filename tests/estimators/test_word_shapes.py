@@ -1,5 +1,3 @@
-"""Taggers whose uncased encoder is told the shapes of words."""
-
 import copy
 import warnings
 

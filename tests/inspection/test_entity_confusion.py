@@ -1,5 +1,3 @@
-"""EntityConfusionDisplay: counts by hand, and how they add up to those of the metrics."""
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -8,7 +6,7 @@ from hypothesis import given, settings
 from skdice.inspection import EntityConfusionDisplay, TaggingErrors
 from skdice.metrics import get_entities
 
-from .tagged_sentences import CHUNK_TAGS, both, corpora
+from .conftest import CHUNK_TAGS, both, corpora
 
 SENTENCES = [
     both("B-PER I-PER O B-LOC", "B-PER I-PER O B-PER"),  # correct, confused

@@ -1,5 +1,3 @@
-"""EntityPrecisionRecallDisplay: curves by hand, against scikit-learn and the metrics."""
-
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -13,7 +11,7 @@ from skdice.inspection import EntityConfusionDisplay, EntityPrecisionRecallDispl
 from skdice.metrics import entity_precision_recall_fscore_support, get_entities
 from skdice.text import Entity
 
-from .tagged_sentences import CHUNK_TAGS, corpora
+from .conftest import CHUNK_TAGS, corpora
 
 TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC", "O"], []]
 SPANS = [[(0, 2, "PER"), (3, 4, "LOC")], [(1, 2, "LOC")], []]
@@ -79,7 +77,7 @@ def scored_corpora(draw_):
 
 @given(scored_corpora())
 @settings(max_examples=60, deadline=None)
-def test_chosen_point_is_that_of_the_metrics(corpus):
+def test_points_are_those_of_the_metrics_and_of_scikit_learn(corpus):
     y_true, y_pred, found = corpus
     display = draw(y_true, found)
     plt.close(display.figure_)
@@ -89,15 +87,7 @@ def test_chosen_point_is_that_of_the_metrics(corpus):
     by_label = np.transpose([curve.chosen for curve in display.curves.values()])
     expected = entity_precision_recall_fscore_support(y_true, y_pred, average=None)
     np.testing.assert_allclose(by_label.reshape(3, -1), expected[:3])
-
-
-@given(scored_corpora())
-@settings(max_examples=60, deadline=None)
-def test_curve_is_that_of_scikit_learn(corpus):
-    """Of the entities found, with the recall scaled to all gold ones."""
-    y_true, _, found = corpus
-    display = draw(y_true, found)
-    plt.close(display.figure_)
+    # Of the entities found, the curve is scikit-learn's, with the recall scaled to all gold ones.
     assert sum(curve.n_gold for curve in display.curves.values()) == display.micro.n_gold
     gold = {(i, *span) for i, row in enumerate(y_true) for span in get_entities(row)}
     everything = [(i, *entity) for i, row in enumerate(found) for entity in row]

@@ -1,5 +1,3 @@
-"""Pictures of losses: derivatives against closed forms, and the numbers of a comparison."""
-
 import sys
 
 import matplotlib.pyplot as plt

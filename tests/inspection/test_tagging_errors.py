@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skdice.inspection import TaggingErrors
 from skdice.metrics import entity_precision_recall_fscore_support, get_entities
 
-from .tagged_sentences import CHUNK_TAGS, MIXED, POS_TAGS, both, compare, corpora
+from .conftest import CHUNK_TAGS, MIXED, POS_TAGS, both, compare, corpora
 
 
 @pytest.mark.parametrize("gold, predicted, expected", [

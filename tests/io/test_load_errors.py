@@ -1,9 +1,6 @@
-"""What cannot be loaded says which directory, what is wrong, and what to do."""
-
 import copy
 import hashlib
 import json
-import os
 import re
 import shutil
 
@@ -47,17 +44,8 @@ class Tagger(DiceTokenTagger):
     """A class of a user."""
 
 
-def cut(name, size):
-    return lambda directory: os.truncate(directory / name, size)
-
-
-def flip(name):
-    def damage(directory):
-        data = bytearray((directory / name).read_bytes())
-        data[len(data) // 2] ^= 1
-        (directory / name).write_bytes(data)
-
-    return damage
+def rewritten(name, change):
+    return lambda directory: (directory / name).write_bytes(change((directory / name).read_bytes()))
 
 
 def remove(name):
@@ -106,9 +94,10 @@ def field(name, value):
 
 CODE = {"auto_map": {"AutoModel": "evil.Model"}}
 DAMAGES = {
-    "changed weights": (flip("model.safetensors"), "model.safetensors was changed"),
+    "changed weights": (rewritten("model.safetensors", lambda data: data[:-1] + b"x"),
+                        "model.safetensors was changed"),
     "no tokenizer": (remove("tokenizer_config.json"), "tokenizer_config.json is missing, or"),
-    "truncated manifest": (cut("skdice.json", 700), "is no JSON"),
+    "truncated manifest": (rewritten("skdice.json", lambda data: data[:700]), "is no JSON"),
     "no manifest": (remove("skdice.json"), "was not saved by skdice"),
     "older": (manifest(lambda c: c.update(format_version=2)), "has format 2, .* or fit again"),
     "unknown class": (manifest(lambda c: c.update(estimator="DiceOracle")), "holds a DiceOracle"),

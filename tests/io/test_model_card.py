@@ -1,5 +1,3 @@
-"""The model card says what the run was, and its header and tables are well-formed."""
-
 import re
 from dataclasses import replace
 

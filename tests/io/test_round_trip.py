@@ -1,5 +1,3 @@
-"""A loaded estimator is the one that was saved."""
-
 import copy
 import inspect
 import pickle

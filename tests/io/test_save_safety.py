@@ -2,7 +2,6 @@
 
 import errno
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from skdice._files import replacing
 from skdice.estimators import _saving, load_pretrained
 from skdice.io import _saved
 
+from ..limits import limited_file_size
 from ..spies import internals
 from ..tiny_models import build_bert
 from .conftest import make
@@ -130,8 +130,8 @@ def test_a_limit_of_the_system(copied_tagger, other, tmp_path, limit):
 
     def save():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-        with pytest.raises(OSError, match=r"could not be saved \(File too large\)") as caught:
+        failure = pytest.raises(OSError, match=r"could not be saved \(File too large\)")
+        with limited_file_size(limit), failure as caught:
             other[0].save_pretrained(copied_tagger)
         assert caught.value.errno == errno.EFBIG
 

@@ -1,5 +1,3 @@
-"""The saved directories in transformers itself, which knows nothing of skdice."""
-
 import copy
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-"""Values through JSON and back."""
-
 import json
 import math
 
@@ -19,16 +17,14 @@ def there_and_back(value):
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 keys = st.booleans() | st.integers() | st.text()
-values = st.recursive(
-    scalars,
-    lambda parts: (
-        st.lists(parts)
-        | st.lists(parts).map(tuple)
-        | st.dictionaries(keys, parts)
-        | st.dictionaries(st.just("type"), parts)
-    ),
-    max_leaves=10,
-)
+
+
+def containers(parts):
+    dicts = st.dictionaries(keys, parts) | st.dictionaries(st.just("type"), parts)
+    return st.lists(parts) | st.lists(parts).map(tuple) | dicts
+
+
+values = st.recursive(scalars, containers, max_leaves=10)
 
 
 def same(a, b):

@@ -100,16 +100,14 @@ def reference_value(loss, z, y):
 def reference_gradient(loss, z, y):
     """Return the numeric derivatives of the loss of one item by its logits, a list."""
     is_binary = not isinstance(z, list)
+
+    def value(*x):
+        return _value(loss, x[0] if is_binary else list(x), y)
+
     with mpmath.workdps(DIGITS):
         point = [mpf(x) for x in ([z] if is_binary else z)]
-        return [
-            mpmath.diff(
-                lambda *x: _value(loss, x[0] if is_binary else list(x), y),
-                tuple(point),
-                tuple(int(j == c) for j in range(len(point))),
-            )
-            for c in range(len(point))
-        ]
+        columns = range(len(point))
+        return [mpmath.diff(value, point, tuple(int(j == c) for j in columns)) for c in columns]
 
 
 def _value(loss, z, y):

@@ -1,5 +1,3 @@
-"""Every mistake is a ValueError that says what was got and what is allowed."""
-
 import re
 
 import pytest

@@ -1,5 +1,3 @@
-"""Gradients, saturation, low precision, masks and degenerate batches."""
-
 import itertools
 
 import pytest
@@ -54,11 +52,8 @@ def gradient_is_difference(loss, gold):
         return False
     if isinstance(loss, CrossEntropyLoss):
         return True
-    return hasattr(loss, "level") and loss.square_denominator and not adjusts(loss)
-
-
-def adjusts(loss):
-    return isinstance(loss, SelfAdjustingDiceLoss) and loss.alpha > 0
+    adjusts = isinstance(loss, SelfAdjustingDiceLoss) and loss.alpha > 0
+    return hasattr(loss, "level") and loss.square_denominator and not adjusts
 
 
 @pytest.mark.parametrize("gold", ["right", "wrong"])

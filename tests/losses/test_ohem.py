@@ -1,5 +1,3 @@
-"""Which cells online hard example mining keeps, against a slow reference."""
-
 from functools import partial
 
 import pytest

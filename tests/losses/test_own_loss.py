@@ -1,5 +1,3 @@
-"""Losses that users write: one class, which is trained with, saved, cloned and searched over."""
-
 import pickle
 from dataclasses import dataclass
 

@@ -1,5 +1,3 @@
-"""Level, average, background, weights, additive sums, and other forms of the same batch."""
-
 import pytest
 import torch
 from hypothesis import given, settings

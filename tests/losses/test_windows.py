@@ -1,5 +1,3 @@
-"""What both losses over windows have in common: weights, sums, batches, precision and copies."""
-
 from functools import partial
 from typing import get_args
 

@@ -1,5 +1,3 @@
-"""Reading entities off tags."""
-
 import numpy as np
 import pandas as pd
 import pytest

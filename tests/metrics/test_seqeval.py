@@ -1,5 +1,3 @@
-"""Equality with seqeval on random and on all short sequences."""
-
 from itertools import product
 from random import Random
 

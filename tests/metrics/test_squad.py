@@ -1,5 +1,3 @@
-"""Scores of question answering against the rules of the two official scripts."""
-
 import math
 import string
 
@@ -114,14 +112,8 @@ def test_equals_the_rules(rows, version):
         rows = [([*texts, "x"], prediction) for texts, prediction in rows]
     y_true, y_pred = [answer(*texts) for texts, _ in rows], [prediction for _, prediction in rows]
     expected = np.mean([slow_scores(*row, version) for row in rows], axis=0)
-    np.testing.assert_allclose(
-        [
-            squad_exact_match(y_true, y_pred, version=version),
-            squad_f1_score(y_true, y_pred, version=version),
-        ],
-        expected,
-        rtol=1e-12,
-    )
+    found = [f(y_true, y_pred, version=version) for f in (squad_exact_match, squad_f1_score)]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,5 +1,3 @@
-"""compare_losses: what is run, what is counted, and what is refused."""
-
 import re
 import warnings
 from dataclasses import fields, replace

@@ -1,5 +1,3 @@
-"""LossComparison: the table, its intervals, and the exports read back."""
-
 import html
 import re
 from collections import namedtuple

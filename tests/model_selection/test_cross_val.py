@@ -1,5 +1,3 @@
-"""cross_val_predict_proba: scikit-learn's values for classifiers, ragged rows for taggers."""
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,5 +1,3 @@
-"""tune_decision: classifiers of every kind, taggers, and what it leaves alone."""
-
 import copy
 import warnings
 

@@ -1,5 +1,3 @@
-"""DiceSearchCV: results, spaces, pruning, errors and what scikit-learn expects of it."""
-
 import re
 import time
 import warnings

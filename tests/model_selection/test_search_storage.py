@@ -1,5 +1,3 @@
-"""Studies on disk and in databases: resumed, shared by processes, killed, lost, refused."""
-
 import pickle
 import signal
 import warnings
@@ -172,31 +170,28 @@ class TestCutJournals:
         assert lines.read().splitlines()[-1] == "8"
 
 
-class TestTheFirstTrial:
-    """Cross-entropy as the estimator has it; another trial takes its place if it was lost."""
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.parametrize("storage, end, n_trials", [
+    ("{}/study.journal", KeyboardInterrupt, 3),
+    (None, KeyboardInterrupt, 3),
+    ("sqlite:///{}/study.db", ValueError, 1),
+    (None, SystemExit, 1),
+    ("{}/study.journal", SystemExit, 3),
+])  # fmt: skip
+def test_a_first_trial_that_was_lost(storage, end, n_trials, tmp_path):
+    def stop(estimator, X):
+        raise end
 
-    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
-    @pytest.mark.parametrize("storage, end, n_trials", [
-        ("{}/study.journal", KeyboardInterrupt, 3),
-        (None, KeyboardInterrupt, 3),
-        ("sqlite:///{}/study.db", ValueError, 1),
-        (None, SystemExit, 1),
-        ("{}/study.journal", SystemExit, 3),
-    ])  # fmt: skip
-    def test_it_was_lost(self, storage, end, n_trials, tmp_path):
-        def stop(estimator, X):
-            raise end
-
-        storage = storage.format(tmp_path) if storage else optuna.storages.InMemoryStorage()
-        search = make_search(storage, estimator=Losses(act=Act(stop)), space=None)
-        with pytest.raises(end):
-            search.fit(X, Y)
-        search.estimator.act.function = lambda *_: None
-        # An error counts as a trial, Ctrl-C does not.
-        search.set_params(n_trials=n_trials + (end is ValueError)).fit(X, Y)
-        assert n_baselines(search) == 1
-        search.set_params(n_trials=n_trials + 3).fit(X, Y)
-        assert n_baselines(search) == 1
+    storage = storage.format(tmp_path) if storage else optuna.storages.InMemoryStorage()
+    search = make_search(storage, estimator=Losses(act=Act(stop)), space=None)
+    with pytest.raises(end):
+        search.fit(X, Y)
+    search.estimator.act.function = lambda *_: None
+    # An error counts as a trial, Ctrl-C does not.
+    search.set_params(n_trials=n_trials + (end is ValueError)).fit(X, Y)
+    assert n_baselines(search) == 1
+    search.set_params(n_trials=n_trials + 3).fit(X, Y)
+    assert n_baselines(search) == 1
 
 
 def n_baselines(search):

@@ -1,5 +1,3 @@
-"""StratifiedTagKFold: a partition, balanced, with rare tags everywhere."""
-
 import warnings
 from collections import Counter
 
@@ -29,13 +27,10 @@ def quiet(splitter, y):
         return list(splitter.split(np.zeros(len(y)), y))
 
 
-def types_of(row):
-    return {tag[2:] if "-" in tag else tag for tag in row if tag != "O"}
-
-
 def parts_of(y, splits):
     """Return for each type the numbers of sentences with it in the test parts."""
-    counts = [Counter(kind for i in test for kind in types_of(y[i])) for _, test in splits]
+    types = [{tag[2:] if "-" in tag else tag for tag in row if tag != "O"} for row in y]
+    counts = [Counter(kind for i in test for kind in types[i]) for _, test in splits]
     return {kind: [count[kind] for count in counts] for kind in set().union(*counts)}
 
 

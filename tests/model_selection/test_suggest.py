@@ -1,5 +1,3 @@
-"""suggest_loss: which parameters a loss gets, their ranges and names."""
-
 import numpy as np
 import optuna
 import pytest

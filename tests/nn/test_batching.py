@@ -1,5 +1,3 @@
-"""Padding, and the texts that make up an optimiser step."""
-
 import itertools
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Loading pretrained transformers, and freezing parts of them."""
-
 import json
 import shutil
 

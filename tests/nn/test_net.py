@@ -1,5 +1,3 @@
-"""The training loop: what it does each step, when it stops, what it shows and leaves behind."""
-
 import pickle
 import re
 import signal

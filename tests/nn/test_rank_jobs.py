@@ -1,5 +1,3 @@
-"""Jobs of two processes: they learn what one does, and end together."""
-
 import importlib.util
 import os
 import pickle

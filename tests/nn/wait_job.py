@@ -78,12 +78,8 @@ def ends_of_steps(counter):
     """Yield a list that gets what was counted up to the end of each step."""
     seen = []
     counter.clear()
-    hook = register_optimizer_step_post_hook(lambda *_: seen.append(Counter(counter)))
-    try:
-        with gpu():
-            yield seen
-    finally:
-        hook.remove()
+    with register_optimizer_step_post_hook(lambda *_: seen.append(Counter(counter))), gpu():
+        yield seen
 
 
 def fit(model, kind, parameters):

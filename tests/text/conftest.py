@@ -1,5 +1,3 @@
-"""Tokenizers of the families."""
-
 import pytest
 
 from skdice.text import WordTokenizer

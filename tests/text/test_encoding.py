@@ -1,5 +1,3 @@
-"""The encoded data set: words and their shapes in windows, and rows of one or two texts, cut."""
-
 import math
 
 import numpy as np

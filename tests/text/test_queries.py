@@ -1,5 +1,3 @@
-"""Queries and sentences as windows, in every model family, and from logits to entities."""
-
 from dataclasses import replace
 from itertools import combinations, pairwise
 

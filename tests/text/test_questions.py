@@ -1,5 +1,3 @@
-"""Questions with their contexts as windows of pieces, and the best spans in these."""
-
 import math
 from itertools import pairwise
 

@@ -1,5 +1,3 @@
-"""Raw texts: where their words lie, and how similar the two of a pair are."""
-
 import numpy as np
 import pytest
 

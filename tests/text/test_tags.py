@@ -1,5 +1,3 @@
-"""Tag schemes and constrained decoding, against all ways to tag short sentences."""
-
 import itertools
 
 import numpy as np
@@ -66,11 +64,6 @@ def best_of_all(scheme, classes, scores):
     return list(taggings[totals.argmax()])
 
 
-def random_scores(seed, lengths, n_classes):
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return np.random.default_rng(seed).normal(size=(offsets[-1], n_classes)), offsets
-
-
 def decode(classes, scheme, scores, offsets):
     decoder = TagDecoder(np.array(classes), allowed_transitions(classes, scheme), None)
     return decoder.tags(scores, offsets)
@@ -127,7 +120,8 @@ def test_best_sequences_against_all_taggings(scheme):
     """Also of more sentences than are decoded together."""
     classes, lengths = sorted(tags_of(scheme)), [3, 0, 5, 1, 4, 0, 2, 5]
     n_times = 5_000 if scheme == "BILOU" else 2
-    scores, offsets = random_scores(0, lengths * n_times, len(classes))
+    offsets = np.cumsum([0, *lengths * n_times])
+    scores = np.random.default_rng(0).normal(size=(offsets[-1], len(classes)))
     best = decode(classes, TRANSITIONS[scheme], scores, offsets)
     for i in [*range(8), *range(len(best) - 8, len(best))]:
         expected = best_of_all(scheme, classes, scores[slice(*offsets[i : i + 2])])

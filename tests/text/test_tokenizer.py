@@ -1,5 +1,3 @@
-"""Words to pieces, for WordPiece, byte-level BPE and Unigram tokenizers."""
-
 import shutil
 
 import pytest
@@ -31,10 +29,6 @@ def backend_of(directory):
     return backend
 
 
-def special_ids(tokenizer):
-    return set(tokenizer.tokenizer.all_special_ids) - {tokenizer.tokenizer.unk_token_id}
-
-
 def save_fast(backend, path, **special):
     PreTrainedTokenizerFast(tokenizer_object=backend, **special).save_pretrained(path)
     return str(path)
@@ -48,7 +42,8 @@ def test_each_word_is_cut_by_itself(bert, roberta, words):
         alone = [as_lists(tokenizer.encode([word]))[0] for word in words]
         assert together == alone * 2
         assert all(together)
-        assert not {i for pieces in together for i in pieces} & special_ids(tokenizer)
+        special = {*tokenizer.tokenizer.all_special_ids} - {tokenizer.tokenizer.unk_token_id}
+        assert special.isdisjoint(i for pieces in together for i in pieces)
 
 
 @given(st.lists(text | st.sampled_from(ORDINARY + SPECIAL_TEXT), max_size=8))

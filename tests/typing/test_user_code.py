@@ -1,5 +1,3 @@
-"""Type checkers find what users write right or wrong."""
-
 import re
 import subprocess
 import sys
