@@ -182,8 +182,6 @@ class TextNet(NeuralNet):
         """Return the sampler, whose items are optimiser steps."""
         return dataset
 
-    # -- training ----------------------------------------------------------------------------------
-
     def partial_fit(
         self, X: StepSampler, y: Any = None, classes: Any = None, **fit_params: Any
     ) -> "TextNet":
@@ -359,8 +357,6 @@ class TextNet(NeuralNet):
         if self.shift_ is None:
             return logits
         return logits + (self.shift_ if self.shift_.ndim == 1 else self.shift_[batch["item"]])
-
-    # -- predictions -------------------------------------------------------------------------------
 
     def predict_logits(
         self,
