@@ -84,7 +84,7 @@ def read_label_studio(
     if choices and not any(y):
         raise ValueError(
             f"{path}: there are no entities, but choices for whole texts, as in row "
-            f"{min(choices.values())}. Export these as CSV, and use read_labeled_text(path, {text=}, "
+            f"{min(choices.values())}. Export these as CSV and use read_labeled_text(path, {text=}, "
             f"label={min(choices)!r})."
         )
     left_out.warn(len(X))
