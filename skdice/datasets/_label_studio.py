@@ -82,11 +82,9 @@ def read_label_studio(
                 mentions += [Mention(where, start, end, label, shown) for label in labels]
         y.append(read_mentions(X[-1], mentions))
     if choices and not any(y):
-        raise ValueError(
-            f"{path}: there are no entities, but choices for whole texts, as in row "
-            f"{min(choices.values())}. Export these as CSV and use read_labeled_text(path, {text=}, "
-            f"label={min(choices)!r})."
-        )
+        found = f"no entities, but choices for whole texts, as in row {min(choices.values())}"
+        use = f"use read_labeled_text(path, {text=}, label={min(choices)!r})"
+        raise ValueError(f"{path}: there are {found}. Export these as CSV and {use}.")
     left_out.warn(len(X))
     return X, y
 
