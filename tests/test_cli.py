@@ -298,7 +298,7 @@ class TestErrors:
         ("report own.csv --task pairs --read first=a second=right label=match", "'left, right, ma"),
         ("report --read tag=xpos train.conll", "files before the options; got 'train.conll'"),
         ("score TAGGER pairs.tsv", "no CoNLL file: most of its 24 lines have spaces in the word"),
-        ("score TAGGER words.conll", "those of the file are '0', '1'. A file of words and tags"),
+        ("score TAGGER words.conll", "knows none of its tags, such as '0', but 'B-LOC',"),
         ("fit train.conll --out a --loss dize", "'dize'"),
         ("fit train.conll --out a --set epochs=1", "Invalid parameter 'epochs' for"),
         ("fit train.conll --out bad.conll", "is a file; pass the path of a directory"),

@@ -17,7 +17,7 @@ TASKS = {
     "texts": ("DiceTextClassifier", "read_labeled_text"),
     "questions": ("DiceSpanExtractor", "read_squad"),
 }
-# What --read takes, by reader: its parameters, as numpy is too slow to import for a help text.
+# What --read takes, by reader: a help text cannot wait for them to be imported.
 READ_OPTIONS = {
     "read_conll": "columns, separator, encoding",
     "read_conllu": "tag",
@@ -80,12 +80,17 @@ def run_score(arguments: argparse.Namespace) -> None:
     import pandas as pd
     from sklearn.metrics import classification_report
 
+    from .._inputs import list_some
     from ..metrics import entity_classification_report, squad_report
 
     estimator, task = _load(arguments)
     X, y = _read_data(arguments, arguments.data, task)
-    if task == "tagging":
-        _check_tags(arguments.data, y, estimator.classes_.tolist())
+    known = estimator.classes_.tolist() if task == "tagging" else []
+    if known and not any(tag in known for tags in y for tag in tags):
+        raise ValueError(
+            f"{arguments.data}: a file of words and tags is expected. The model knows none of its "
+            f"tags, such as {y[0][0]!r}, but {list_some(known)}."
+        )
     if task in ("pairs", "texts"):  # The file alone does not say whether 0 is a number.
         known = {str(label): label for label in estimator.classes_.tolist()}
         y = [known.get(str(label), label) for label in y.tolist()]
@@ -257,18 +262,6 @@ def _read_data(arguments: argparse.Namespace, path: str, task: str) -> tuple[Any
         raise ValueError(f"--read: {error}; {name} takes {takes}.") from error
     note(f"{path}: {len(X):,} rows for --task {task}, read by {name}")
     return X, y
-
-
-def _check_tags(path: str, y: Iterable[Iterable[str]], known: list[str]) -> None:
-    """Raise a ValueError if a model knows no tag of a file, which may be none of tagged words."""
-    from .._inputs import list_some
-
-    found = sorted({tag for tags in y for tag in tags})
-    if not set(found).intersection(known):
-        raise ValueError(
-            f"{path}: the model was trained for the tags {list_some(known)}; those of the file are "
-            f"{list_some(found)}. A file of words and tags in columns is expected."
-        )
 
 
 def _alike(*labels: Any) -> list[Any]:

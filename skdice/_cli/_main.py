@@ -66,12 +66,7 @@ def _option(text: str, **how: Any) -> dict[str, Any]:
     return {"help": text, **how}
 
 
-_SEVERAL: dict[str, Any] = {
-    "metavar": "NAME=VALUE",
-    "type": _assignment,
-    "nargs": "+",
-    "action": "extend",
-}
+_SEVERAL: Any = {"metavar": "NAME=VALUE", "type": _assignment, "nargs": "+", "action": "extend"}
 # All arguments. Those that are parameters of estimators or of compare_losses have their names.
 _ARGUMENTS = {
     "data": _option("CoNLL, CoNLL-U, pairs or labelled texts in TSV or CSV, or SQuAD JSON"),

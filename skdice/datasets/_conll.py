@@ -14,7 +14,6 @@ from ._text_files import (
     count_columns,
     file_error,
     read_lines,
-    shorten,
     words_and_tags,
     write_text,
 )
@@ -43,7 +42,8 @@ def read_conll(
     columns : sequence of two int, default=(0, -1)
         The columns of the word and of the tag. Negative numbers count from the last column.
     separator : str, default=None
-        What stands between two columns. None means a TAB if a line of a word has one, else a space.
+        What stands between two columns. None means a TAB if a line of a word has one, else a space;
+        then it is an error if most lines look like those of texts.
     encoding : str, default="utf-8"
         Encoding of the file. A byte order mark at its start is dropped.
 
@@ -55,9 +55,8 @@ def read_conll(
     Raises
     ------
     FileNotFoundError, ValueError
-        If there is no such file, a line has too few columns or an empty word or tag, most lines
-        have spaces in them or different numbers of columns, as those of tables of texts, the file
-        has no sentences, or a parameter is invalid. Errors name the file and the line.
+        If there is no such file, a line has too few columns or an empty word or tag, the file has
+        no sentences, or a parameter is invalid. Errors name the file and the line.
 
     Examples
     --------
@@ -78,11 +77,11 @@ def read_conll(
     if separator is not None and (not isinstance(separator, str) or separator == ""):
         raise not_allowed("read_conll", "separator", "a non-empty str or None", separator)
     lines = read_lines(path, encoding=encoding)
-    if separator is None:
+    if is_guessed := separator is None:
         has_tab = any("\t" in line and not _is_gap(line, "\t") for line in lines)
         separator = "\t" if has_tab else " "
     rows: list[list[tuple[str, str]]] = [[]]
-    forms = Counter[int]()  # of lines: how many columns, or how many spaces in word and tag
+    forms = Counter[int]()  # of lines: how many columns, or spaces in word and tag
     for number, line in enumerate(lines, start=1):
         if _is_gap(line, separator):
             rows.append([])
@@ -99,17 +98,15 @@ def read_conll(
         forms[len(list(filter(None, fields))) if separator == " " else spaces] += 1
         # Words and tags recur: one object for each saves most of the memory of a large corpus.
         rows[-1].append((sys.intern(word), sys.intern(tag)))
+    n, expected = sum(forms.values()), "one word and its tag in each line"
     usual = max(forms.values(), default=0) if separator == " " else forms[0]
-    n = sum(forms.values())
-    if n > 1 and 2 * usual < n:  # A word may have spaces; most do not.
-        number = next(i for i, line in enumerate(lines, start=1) if not _is_gap(line, separator))
+    if is_guessed and n > 1 and 2 * usual < n:  # A word may have spaces; most do not.
         found = f"most of its {n:,} lines have spaces in the word or the tag"
         if separator == " ":
             found = f"its {n:,} lines have {min(forms)} to {max(forms)} columns"
-        expected = "one word and its tag in each line, and an empty line after each sentence"
-        problem = f"this is no CoNLL file: {found}; this one is {shorten(lines[number - 1])}"
-        raise file_error(path, number, f"{problem}. Expected {expected}.")
-    return words_and_tags(path, rows, len(lines), "lines with one word and its tag")
+        problem = f"this is no CoNLL file: {found}. Expected {expected}; if it is one, pass"
+        raise file_error(path, 1, f"{problem} {separator=}.")
+    return words_and_tags(path, rows, len(lines), expected)
 
 
 def write_conll(path: FilePath, X: TokenLists, y: TagSequences) -> None:

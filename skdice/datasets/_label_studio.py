@@ -40,13 +40,12 @@ def read_label_studio(
     ------
     ValueError
         If the file is not such an export, the data has no such text, a span does not lie in its
-        text, no task is annotated, or there are only choices for whole texts, which the error says
-        how to read. Errors name the file, row (from 0) and task.
+        text, or no task is annotated with one. Errors name the file, row (from 0) and task.
     """
     _check_name("read_label_studio", "text", text)
     left_out = LeftOut(path)
     X, y = [], []
-    choices: set[str] = set()  # tags that choose a label for a whole text
+    choices: dict[str, int] = {}  # tags that choose a label for a whole text, and the first row
     for row, place, record in read_objects(path):
         if "id" in record:
             place = f"{place} (task {show(record['id'])})"
@@ -67,7 +66,7 @@ def read_label_studio(
             if type_ != "labels":
                 left_out.add(f"results of type {type_!r}", row)
                 if type_ == "choices":
-                    choices.add(str(name))
+                    choices.setdefault(str(name), row)
                 continue
             value = get_field(where, result, "value", dict)
             if from_name not in (None, name):
@@ -83,11 +82,9 @@ def read_label_studio(
                 mentions += [Mention(where, start, end, label, shown) for label in labels]
         y.append(read_mentions(X[-1], mentions))
     if choices and not any(y):
-        raise ValueError(
-            f"{path}: there are no entities, but choices for whole texts (of the tag "
-            f"{', '.join(map(repr, sorted(choices)))}). Export the project as CSV for these, and "
-            f"read it with read_labeled_text(path, {text=}, label={min(choices)!r})."
-        )
+        found = f"no entities, but choices for whole texts, as in row {min(choices.values())}"
+        use = f"use read_labeled_text(path, {text=}, label={min(choices)!r})"
+        raise ValueError(f"{path}: there are {found}. Export these as CSV and {use}.")
     left_out.warn(len(X))
     return X, y
 

@@ -45,15 +45,12 @@ def read_pairs(
         Where the texts and the label stand. Quotes are characters like any other, save in
         ``"quora"`` and in CSV files.
 
-        - ``"mrpc"``: the Microsoft Research Paraphrase Corpus; the header has ``#1 String``,
-          ``#2 String`` and ``Quality``.
-        - ``"bimpm"``: the Quora question pairs as partitioned for BiMPM: label, two texts and an
-          id, without a header.
-        - ``"quora"``: the Quora question pairs as released and as in GLUE; the header has
-          ``question1``, ``question2`` and ``is_duplicate``. Fields may be quoted with ``"``, then
-          they may have line breaks and doubled quotes in them.
-        - ``"glue"``: any other file whose header has ``sentence1``, ``sentence2`` and ``label``.
-        - ``"er"``: entity resolution as in Ditto: two texts and the label, without a header.
+        - ``"mrpc"``: the header has ``#1 String``, ``#2 String`` and ``Quality``.
+        - ``"bimpm"``: label, two texts and an id, without a header.
+        - ``"quora"``: the header has ``question1``, ``question2`` and ``is_duplicate``. Fields may
+          be quoted with ``"``, then they may have line breaks and doubled quotes in them.
+        - ``"glue"``: the header has ``sentence1``, ``sentence2`` and ``label``.
+        - ``"er"``: two texts and the label, without a header (entity resolution as in Ditto).
         - ``"auto"``: the layout whose columns are in the first line; else ``"bimpm"`` or ``"er"``
           if the first line has 4 or 3 columns and its label is an integer.
     encoding : str, default="utf-8"
@@ -102,10 +99,6 @@ def _find_layout(path: FilePath, line: str, separator: str) -> str:
             return name
     cut_at = "commas" if separator == "," else "TABs"
     known = "; ".join(f"{name!r} (columns {columns})" for name, columns in _LAYOUTS.items())
-    raise file_error(
-        path,
-        1,
-        f"cannot tell the columns of the texts and the label from {shorten(line)}, cut at "
-        f"{cut_at}. Pass them, names in a header such as first='left', second='right', "
-        f"label='match', or numbers in a file without one; or pass layout=...: {known}.",
-    )
+    problem = f"cannot tell the columns from {shorten(line)}, cut at {cut_at}. Pass them, such as"
+    example = "first='left', second='right', label='match', or numbers if there is no header"
+    raise file_error(path, 1, f"{problem} {example}; or pass layout=...: {known}.")

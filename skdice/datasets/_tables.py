@@ -88,13 +88,11 @@ def find_columns(
     """Return the places of columns, and whether the first row is a header: if one has a name."""
     for name, column in columns.items():
         if not isinstance(column, str | Integral) or isinstance(column, bool):
-            others = ", ".join(other for other in columns if other != name)
-            allowed = f"a str or an int, as must be {others}, or all None"
+            allowed = "a str or an int, as must be the other columns, or all None"
             raise not_allowed(owner, name, allowed, column)
     places = [find_column(path, column, first) for column in columns.values()]
     if len(set(places)) < len(places):
-        shown = ", ".join(f"{name}={column!r}" for name, column in columns.items())
-        raise file_error(path, 1, f"{owner} needs different columns. Got {shown}.")
+        raise file_error(path, 1, f"{owner} needs different columns. Got {columns}.")
     return places, any(isinstance(column, str) for column in columns.values())
 
 

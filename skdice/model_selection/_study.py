@@ -208,14 +208,12 @@ def _counted(study: Study) -> list[FrozenTrial]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hold back Optuna's messages below errors; a search itself reports the trials that failed.
-
-    Trials may try a few epochs: of too few, the fit of all rows warns.
-    """
+    """Hold back Optuna's messages below errors; a search itself reports the trials that failed."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(max(before, optuna.logging.ERROR))
     try:
         with warnings.catch_warnings(action="ignore", category=ExperimentalWarning):
+            # Trials may try a few epochs; the fit of all rows warns of them.
             warnings.filterwarnings("ignore", "max_epochs=.* is less than half")
             yield
     finally:

@@ -280,10 +280,9 @@ def digests_of_trainers(callbacks: Any) -> list[str]:
 class FitProgress(Callback):
     """Show how long a fit is, and epoch, loss and task metric, on the standard error stream.
 
-    A line says what is about to be done. In a terminal, one tqdm bar over all optimiser steps
-    follows. Elsewhere (log files, notebooks, which keep it when they are exported) it is a line an
-    epoch and, after some seconds, one with the time that is left; a notebook that has widgets shows
-    a bar, too.
+    In a terminal that is one tqdm bar over all optimiser steps. Elsewhere (log files, notebooks,
+    which keep it when they are exported) it is a line an epoch and, without a bar of widgets, one
+    with the time that is left.
     """
 
     description: str

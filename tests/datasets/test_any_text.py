@@ -38,7 +38,8 @@ def write_squad(texts):
 
 # Name of a file, its content with some texts, how they are read again, and what they cannot have.
 FORMATS = {
-    "conll": (lines("{1}\tX\n"), lambda path: read_conll(path)[0][0], "\t\r\n"),
+    "conll": (lines("{1}\tX\n"), lambda path: read_conll(path, separator="\t")[0][0],
+              "\t\r\n"),
     "conll space":
         (lines("{1} X\n"), lambda path: read_conll(path, separator=" ")[0][0], " \t\r\n"),
     "conllu": (lines("{0}\t{1}\t_\tX" + "\t_" * 6 + "\n"),

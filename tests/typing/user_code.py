@@ -58,6 +58,6 @@ def what_does_not_exist_is_an_error(tagger: DiceTokenTagger) -> None:
     DiceTokenTagger("x", lr="high")  # type: ignore[arg-type]
     DiceTokenTagger("x", loss="diec")  # type: ignore[arg-type]
     DiceTokenTagger("x", decode="argmin")  # type: ignore[arg-type]
-    DiceTokenTagger("x", 128)  # type: ignore[call-arg, arg-type]
+    DiceTokenTagger("x", "ce")  # type: ignore[call-arg]
     DiceSearchCV(tagger, n_trial=3)  # type: ignore[call-arg]
     tagger.predcit(SENTENCES)  # type: ignore[attr-defined]
