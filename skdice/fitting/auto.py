@@ -34,44 +34,30 @@ _ENCODERS, _FIRST = f"{_RESULTS}other-encoders", f"{_RESULTS}a-first-fit"
 _SAMPLED, _LENGTH = f"{_RESULTS}sampled-epochs", f"{_STUDY}the-fifth-edition"
 _QUERIES = f"{_RESULTS}asking-for-entities-bert-mrc-against-tagging-words"
 _MEMORY = f"{_RESULTS}set-losses-that-remember-steps"
+_SHAPES = f"{_RESULTS}shapes-that-are-left-out"
+_REGRESSED = f"{_RESULTS}texts-whose-head-begins-as-a-regression"
 CONSTANTS = {
     "few_entities": Constant(
-        1000, "entities up to which two losses and the CRF are taken, about level there", _LENGTH
+        1000, "entities up to which two losses and the CRF are taken", _LENGTH
     ),
-    "names": Constant(
-        2 / 3,
-        "share of capitalised entities from which on entities are names",
-        f"{_RESULTS}shapes-that-are-left-out",
-    ),
-    "rare": Constant(
-        4, "texts without a positive for each one with, above which it is rare", "judgement"
-    ),
+    "names": Constant(2 / 3, "share of capitalised entities that makes them names", _SHAPES),
+    "rare": Constant(4, "texts without a positive for one with, above it is rare", "judgement"),
     "ratio": Constant(2, "negative texts for each positive one where these are rare", _SAMPLED),
     "presentations": Constant(1200, "times that texts with positives are shown", _SAMPLED),
-    "queries": Constant(
-        2, "times as many presentations, and the part of the ratio, for queries", _QUERIES
-    ),
+    "queries": Constant(2, "times the presentations, and part of the ratio, for queries", _QUERIES),
     "steps": Constant(200, "optimiser steps that a fit makes at least", _FIRST),
     "fewest_epochs": Constant(3, "epochs at least", _FIRST),
     "most_epochs": Constant(30, "epochs at most, and of few with a mean over items", _LENGTH),
     "set_epochs": Constant(13, "epochs at most of entities with a set loss", _LENGTH),
     "share": Constant(2 / 3, "of these epochs that a set loss has at most", "judgement"),
     "mean_sentences": Constant(250, "sentences from which on the most epochs fall", _LENGTH),
-    "regressed_epochs": Constant(
-        4,
-        "epochs if the head begins as a regression",
-        f"{_RESULTS}texts-whose-head-begins-as-a-regression",
-    ),
+    "regressed_epochs": Constant(4, "epochs if the head begins as a regression", _REGRESSED),
     "lr": Constant(0.46, "learning rate times hidden units times layers", _ENCODERS),
-    "deberta": Constant(
-        0.45, "share of that rate for DeBERTa, as its authors publish", "judgement"
-    ),
+    "deberta": Constant(0.45, "part of it for DeBERTa, as its authors publish", "judgement"),
     "lowest_lr": Constant(1e-5, "learning rate at least", "judgement"),
     "highest_lr": Constant(5e-4, "learning rate at most", "judgement"),
     "new": Constant(5, "times the rate that new weights learn at", "judgement"),
-    "again": Constant(
-        3, "part of lr with which a fit that learned nothing starts again", "judgement"
-    ),
+    "again": Constant(3, "part of lr for a fit that has learned nothing", "judgement"),
     "least_gain": Constant(2, "log-likelihood that states add at least", "judgement"),
     "enough_positives": Constant(40, "positives that a remembered set has", _MEMORY),
     "most_memory": Constant(10, "steps that are remembered at most", _MEMORY),
@@ -157,9 +143,8 @@ def choose_crf(facts: RowFacts) -> Choice:
         return Choice(False, _NO_ENTITIES)
     few = int(constant("few_entities"))
     if math.isnan(names):
-        return Choice(
-            False, "The entities may be names: no sentence with one has a capital letter."
-        )
+        why = "The entities may be names: no sentence with one has a capital letter."
+        return Choice(False, why)
     if names > constant("names"):
         why = f"The entities are names, {names:.0%} of them capitalised"
         return Choice(False, f"{why}, and a CRF did not raise F1 of names.")
@@ -187,11 +172,8 @@ def choose_null_threshold(facts: RowFacts) -> Choice:
     """Never predict "no answer" if all training questions have one; else begin with 0."""
     if not facts.labels.n_unanswered:
         return Choice(math.inf, "All training questions have an answer, so all questions get one.")
-    n = facts.labels.n_unanswered
-    return Choice(
-        0.0,
-        f"{n:,} training questions have no answer, so one is given only if it is likely enough.",
-    )
+    why = f"{facts.labels.n_unanswered:,} training questions have no answer"
+    return Choice(0.0, f"{why}, so one is given only if it is likely enough.")
 
 
 def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positive: int) -> Choice:
@@ -220,10 +202,8 @@ def choose_loss(facts: EpochFacts) -> Choice:
     """Take dice and cross-entropy for few entities, dice for queries; else cross-entropy."""
     rows, labels = facts.rows, facts.rows.labels
     if rows.task == "query-tagging":
-        why = (
-            "Dice was better than cross-entropy where few words start or end an entity of one type."
-        )
-        return Choice("dice", why)
+        few = "few words start or end an entity of one type"
+        return Choice("dice", f"Dice was better than cross-entropy where {few}.")
     if not labels.has_entities or facts.n_texts is None:
         kind = "entities without 'O'" if labels.has_entities else _KINDS[rows.task]
         return Choice("ce", f"No other loss was better in our measurements of {kind}.")
@@ -256,19 +236,15 @@ def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
         return Choice(0.0, "There is no positive, so nothing is to be remembered.")
     enough = constant("enough_positives")
     memory = min(enough * facts.n_steps / n, constant("most_memory"), facts.n_steps / 4)
-    if facts.n_steps / 4 <= 1:
-        return Choice(
-            0.0, f"An epoch has only {facts.n_steps} steps, too few to remember some of them."
-        )
+    if facts.n_steps <= 4:
+        why = f"An epoch has only {facts.n_steps} steps, too few to remember some of them."
+        return Choice(0.0, why)
     if memory <= 1:
         return Choice(0.0, f"A step has enough positives by itself: about {enough:.0f} or more.")
-    why = (
-        f"A step has about {n / facts.n_steps:.1f} positives, and the loss needs about {enough:.0f}"
-    )
+    why = f"A step has about {n / facts.n_steps:.1f} positives, the loss needs about {enough:.0f}"
     most = f"at most {constant('most_memory'):.0f} steps and at most a quarter of an epoch"
-    return Choice(
-        round(memory, 1), f"{why}. So it remembers as many steps as have these, but {most}."
-    )
+    why = f"{why}. So it remembers as many steps as have these, but {most}."
+    return Choice(round(memory, 1), why)
 
 
 def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
@@ -338,16 +314,12 @@ def choose_lr(encoder: Encoder, has_adapters: bool) -> Choice:
 def choose_head_lr(
     encoder: Encoder, has_adapters: bool, lr: float | None, has_trained_head: bool
 ) -> Choice:
-    """Take five times the rate of the encoder for a new head if that is open too, else the same.
-
-    ``lr`` is the rate of the encoder, if it is given.
-    """
+    """Take the ``lr`` that is given; if it is open, a new head learns at five times the rate."""
     if lr is not None:
         return Choice(lr, "It is the rate that lr gives to the encoder.")
     if has_trained_head:
-        same = choose_lr(encoder, has_adapters).value
         why = "The head is trained already, so it learns at the rate of the encoder."
-        return Choice(same, why)
+        return Choice(choose_lr(encoder, has_adapters).value, why)
     plain = choose_lr(encoder, has_adapters).value / (constant("new") if has_adapters else 1)
     times = f"{constant('new'):.0f} times the rate of a whole encoder"
     why = f"The checkpoint has no head for this task, so the head learns at {times}."
@@ -355,10 +327,7 @@ def choose_head_lr(
 
 
 def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
-    """Tell whether a fit that learned nothing is begun again: if its rate is open and it is long.
-
-    A head that begins trained has little to learn.
-    """
+    """Tell whether a fit that learned nothing begins again: long, of a new head, its rate open."""
     is_trained = facts.begins_trained or facts.has_trained_head
     return is_open and max_epochs > constant("fewest_epochs") and not is_trained
 
@@ -371,11 +340,7 @@ def choose_rates_again(lr: float, head_lr: float, problem: BaseException) -> tup
 
 
 def is_informed(n_folds: int, gain: float) -> bool:
-    """Tell whether the states of the encoder say something of the rows before training.
-
-    ``gain`` is by how much a regression on them raises the log-likelihood of the labels, out of
-    ``n_folds`` folds.
-    """
+    """Tell whether the encoder's states raise the log-likelihood of the labels, out of folds."""
     # The two parameters that scale their scores gain one by chance.
     return not n_folds or gain >= constant("least_gain")
 
@@ -404,17 +369,15 @@ def choose_similarities(facts: PairFacts) -> Choice:
         return Choice(0.5, f"The encoder tells nothing of the pairs before training, {both}.")
     # The mean over all shares, each weighted by the likelihood of the labels with it.
     network = round(float(softmax(facts.likelihood) @ facts.shares), 2)
-    together = " that keep groups together" if facts.has_groups else ""
+    folds = f"{facts.n_folds} folds{' that keep groups together' if facts.has_groups else ''}"
     why = "With this share of the log-odds, training pairs that were held out are predicted best"
-    why = f"{why}, in {facts.n_folds} folds"
-    return Choice(round(1 - network, 2), f"{why}{together}.")
+    return Choice(round(1 - network, 2), f"{why}, in {folds}.")
 
 
 def choose_device(found: str) -> Choice:
     """Take a GPU if torch can use one."""
-    if found == "cpu":
-        return Choice(found, "PyTorch finds no GPU that it can use.")
-    return Choice(found, "PyTorch can use this GPU.")
+    none = "PyTorch finds no GPU that it can use."
+    return Choice(found, none if found == "cpu" else "PyTorch can use this GPU.")
 
 
 def choose_precision(device: str, fastest: str) -> Choice:
@@ -435,11 +398,8 @@ def choose_cuda_graphs(*, shows_parts: bool, is_fixed: bool) -> Choice:
         why = "Several processes, accumulated batches, callbacks and fp16 need the parts of a step."
         return Choice(False, why)
     if not is_fixed:
-        why = (
-            "Texts padded on the left, matches of entities, and losses of one's own or with hard "
-            "examples cannot be part of a graph."
-        )
-        return Choice(False, why)
+        parts = "Texts padded on the left, matches, and losses of one's own or with hard examples"
+        return Choice(False, f"{parts} cannot be part of a graph.")
     return Choice(True, "A GPU computes a step faster than Python can launch its operators.")
 
 
