@@ -18,7 +18,8 @@ FITTED_ATTRIBUTES = """\
     history_ : DataFrame
         A row per epoch: training loss, validation score, learning rate, number of texts, seconds;
         of an ensemble, the mean of its networks and the sum of their seconds. With
-        ``loss="ce+dice"`` the epochs with dice follow those with cross-entropy.
+        ``loss="ce+dice"`` the epochs with dice follow those with cross-entropy, and the last one
+        has the validation score of the mean of their weights.
     negative_ratio_ : float or None
         The ``negative_ratio`` that was used; None if every epoch has all texts.
     max_epochs_, lr_ : int, float

@@ -69,16 +69,22 @@ def fit(
         choices["loss"] = folds.compare_losses(task, rows)
         folds = replace(folds, settings=replace(settings, loss=choices["loss"].value))
     plan, nets, error = train(choose(task, rows, labels, folds, choices), kind)
-    history, best_epoch = history_of(nets), max(net.best_epoch_ for net in nets)
+    others: list[TextNet] = []
     if plan.partner is not None and error is None:
         _, others, error = train(plan.partner, kind)
-        if error is None:
-            for net, other in zip(nets, others):
-                average_weights(net.module_, other.module_)
-            best_epoch = len(history) + max(net.best_epoch_ for net in others)
-            more = history_of(others)
-            history = pd.concat([history, more.set_index(more.index + len(history))])
+        others = others if error is None else []
+        for net, other in zip(nets, others):
+            average_weights(net.module_, other.module_)
     nets[0].module_.members.extend([net.module_ for net in nets[1:]])
+    history, best_epoch = history_of(nets), max(net.best_epoch_ for net in nets)
+    if others:
+        more = history_of(others)
+        history = pd.concat([history, more.set_index(more.index + len(history))])
+        best_epoch = len(history)
+        if plan.valid is not None:
+            score = plan.task.validator(plan.valid, plan.reader)
+            logits = logits_of(plan.task, nets[0], plan.reader, plan.settings)
+            history.loc[best_epoch, "valid_score"] = score(logits)
     fitted = Fitted(
         task=plan.task,
         reader=plan.reader,

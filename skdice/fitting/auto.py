@@ -202,8 +202,8 @@ def choose_loss(facts: EpochFacts) -> Choice:
     """Take dice and cross-entropy for few entities, dice for queries; else cross-entropy."""
     rows, labels = facts.rows, facts.rows.labels
     if rows.task == "query-tagging":
-        few = "few words start or end an entity of one type"
-        return Choice("dice", f"Dice was better than cross-entropy where {few}.")
+        where = "few words start or end an entity of one type"
+        return Choice("dice", f"Dice was better than cross-entropy where {where}.")
     if not labels.has_entities or facts.n_texts is None:
         kind = "entities without 'O'" if labels.has_entities else _KINDS[rows.task]
         return Choice("ce", f"No other loss was better in our measurements of {kind}.")

@@ -43,7 +43,7 @@ TAGS = [["O"] * len(row) for row in UNLABELED]
 
 @pytest.fixture
 def tagger(quick_bert):
-    return DiceTokenTagger(quick_bert, max_epochs=3, **PARAMETERS)
+    return DiceTokenTagger(quick_bert, max_epochs=3, loss="dice", **PARAMETERS)
 
 
 @pytest.fixture

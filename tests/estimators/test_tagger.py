@@ -113,7 +113,7 @@ class TestPrediction:
         assert [entity[:2] for entity in row] == [(1, 5)]
 
 
-@pytest.mark.parametrize("loss, name", [("dsc", "dsc"), ("auto", "dice")])
+@pytest.mark.parametrize("loss, name", [("dsc", "dsc"), ("auto", "ce+dice")])
 def test_progress_shows_the_metric_and_what_was_chosen(loss, name, tiny_bert, corpus, capfd):
     parameters = {**FAST, "verbose": 1, "max_epochs": 1, "loss": loss}
     DiceTokenTagger(tiny_bert, validation_fraction=0.2, **parameters).fit(*corpus)
@@ -150,5 +150,5 @@ class TestTraining:
             ({"class_weight": {"O": 0.1}}, [1, 1, 0.1]),
         ]:
             np.testing.assert_allclose(loss(**parameters).class_weight, weight)
-        assert fitted.net_.criterion_.background == list(fitted.classes_).index("O")
+        assert loss(loss="dice").background == list(fitted.classes_).index("O")
         assert loss(loss=DiceLoss(background=None)).background is None

@@ -35,6 +35,8 @@ CASES = {
 
 def make(case, model, **params):
     cls, rows = CASES[case]
+    if case == "tagger":  # By default it would train two networks.
+        params = {"loss": "dice", **params}
     if case == "queries":  # The default ones are too long for the tiny models.
         params = {"queries": {"PER": "who ?", "LOC": "where ?"}, **params}
     return cls(model, **{**FAST, **params}), *rows(N_ROWS)
