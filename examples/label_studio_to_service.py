@@ -36,7 +36,7 @@ arguments = parser.parse_args()
 arguments.out.mkdir(parents=True, exist_ok=True)
 
 if arguments.export is None:  # An export as the tool would write it, and new texts.
-    words, tags = make_tagging(250, ratio=8, random_state=0)
+    words, tags = make_tagging(200, ratio=8, random_state=0)
     texts = [" ".join(row) for row in words]
     spans = []
     for row, tags_of_row in zip(words, tags):
@@ -44,8 +44,8 @@ if arguments.export is None:  # An export as the tool would write it, and new te
         found = get_entities(tags_of_row)
         spans.append([(starts[a], starts[b] - 1, label) for a, b, label in found])
     arguments.export = arguments.out / "export.json"
-    write_label_studio(arguments.export, texts[:200], spans[:200])
-    new = texts[200:]
+    write_label_studio(arguments.export, texts[:150], spans[:150])
+    new = texts[150:]
 else:
     new = arguments.new.read_text(encoding="utf-8").splitlines()
 
@@ -54,7 +54,7 @@ texts, spans = read_label_studio(arguments.export)
 sentences, tags = words_from_spans(texts, spans)  # Warns of spans that cut a word or overlap.
 tagger = DiceTokenTagger(
     get_model_path(), random_state=0,
-    batch_size=8, lr=2e-4, head_lr=1e-3, n_frozen_layers=2, max_epochs=5,
+    loss="dice", batch_size=8, lr=2e-4, head_lr=1e-3, n_frozen_layers=3, max_epochs=7,
 )  # fmt: skip
 tagger.fit(sentences, tags)
 
@@ -73,16 +73,20 @@ def answer(texts: list[str]) -> list[list[dict]]:
 
 
 try:
-    from fastapi import Body, FastAPI
+    from fastapi import FastAPI
     from fastapi.testclient import TestClient  # Needs httpx.
+    from pydantic import BaseModel
 except (ImportError, RuntimeError):
     entities = answer(new[:1])[0]
 else:
     app = FastAPI()
 
+    class Texts(BaseModel):
+        texts: list[str]
+
     @app.post("/entities")
-    def post_entities(texts: list[str] = Body(embed=True)) -> list[list[dict]]:
-        return answer(texts)
+    def post_entities(request: Texts) -> list[list[dict]]:
+        return answer(request.texts)
 
     response = TestClient(app).post("/entities", json={"texts": new[:1]})
     entities = response.raise_for_status().json()[0]
