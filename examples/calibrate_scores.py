@@ -113,7 +113,7 @@ print(
     "\nBrier score and expected calibration error (ECE): lower is better. Calibration keeps the "
     "order of the\nscores (isotonic regression makes ties); F1 changes as 0.5 is another place in "
     "that order, and one where\nF1 need not be high. To decide, tune a threshold: see "
-    "find_paraphrases.py."
+    "find_rare_pairs.py."
 )
 
 figure, axes = plt.subplots(1, len(probabilities), figsize=(12, 4.4), sharey=True)

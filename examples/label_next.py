@@ -8,9 +8,7 @@ Label those that the tagger is least sure of::
 
 The script starts with a few labelled sentences of a pool. In each round it adds as many again:
 drawn by chance, or those whose words have the lowest mean probability. It prints entity F1 on test
-sentences by the number of words that had to be labelled, and draws the two curves. At the end the
-rest of the pool helps without labels (``unlabeled``): three taggers label it, and one learns from
-all.
+sentences by the number of words that had to be labelled, and draws the two curves.
 """
 
 import argparse
@@ -83,9 +81,6 @@ for seed in arguments.seeds:
 
 table = pd.DataFrame(rows).groupby(["choice", "sentences"])[["words", "F1"]].mean()
 print(table.unstack("choice").to_string(float_format="{:.3f}".format))
-
-tagger.fit(*train, unlabeled=[X[i] for i in rest])
-print(f"\nThe last of these, and the rest without labels: {tagger.score(X_test, y_test):.3f}")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
 for name, curve in table.groupby(level="choice"):
