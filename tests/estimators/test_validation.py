@@ -83,7 +83,7 @@ def test_an_unknown_tag_or_label_counts_as_missed(tiny_bert):
     tagger = DiceTokenTagger(tiny_bert, **FAST)
     tagger.fit(X, y, validation=([["x"]], [["B-NEW"]]))
     assert "B-NEW" not in tagger.classes_
-    assert tagger.history_["valid_score"].tolist() == [0, 0]
+    assert set(tagger.history_["valid_score"]) == {0}
     X, y = easy_texts(16)
     classifier = DiceTextClassifier(tiny_bert, **FAST).fit(X, y, validation=(X[:2], ["new"] * 2))
     assert classifier.history_["valid_score"].tolist() == [0, 0]
