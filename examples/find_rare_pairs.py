@@ -6,9 +6,9 @@ One pair in twenty matches, and the threshold decides which are found::
     python examples/find_rare_pairs.py                        # made pairs
     python examples/find_rare_pairs.py --data path/to/file    # MRPC, QQP, entity resolution
 
-With few positives a network seldom gives a probability above .5. The classifier takes a lower
-threshold by itself, and pairs that were not trained on say which is best, for F1 or at a minimum
-of precision. The script prints what each threshold finds, and draws them on the curve of precision
+A low threshold finds nearly all matches among many other pairs, and a high one finds few but is
+mostly right. Pairs that were not trained on say which is best for F1, or finds at least nine in
+ten matches. The script prints what each threshold finds, and draws them on the curve of precision
 against recall.
 """
 
@@ -50,13 +50,13 @@ X_train, X_valid, y_train, y_valid = train_test_split(
 classifier = DicePairClassifier(get_model_path(), loss=arguments.loss, random_state=0)
 classifier.fit(X_train, y_train)
 tuned = tune_decision(classifier, X_valid, y_valid)  # for F1, which is what score computes
-sure = tune_decision(classifier, X_valid, y_valid, min_precision=0.9)
+thorough = tune_decision(classifier, X_valid, y_valid, min_recall=0.9)
 
 thresholds = {
     "one half": 0.5,
     "as fitted": classifier.threshold_,
     "tuned for F1": tuned.threshold_,
-    "precision .9": sure.threshold_,
+    "recall .9": thorough.threshold_,
 }
 is_match = np.asarray(y_test) == classifier.classes_[1]
 probability = classifier.predict_proba(X_test)[:, 1]
