@@ -54,7 +54,7 @@ texts, spans = read_label_studio(arguments.export)
 sentences, tags = words_from_spans(texts, spans)  # Warns of spans that cut a word or overlap.
 tagger = DiceTokenTagger(
     get_model_path(), random_state=0,
-    loss="dice", batch_size=8, max_epochs=7,
+    loss="dice", batch_size=8, lr=2e-4, head_lr=1e-3, n_frozen_layers=3, max_epochs=7,
 )  # fmt: skip
 tagger.fit(sentences, tags)
 
