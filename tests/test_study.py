@@ -78,7 +78,7 @@ def test_the_report_compares_two_networks_with_one(rows, monkeypatch, tmp_path):
     pd.DataFrame(rows).to_csv(tmp_path / "scores.csv", index=False)
     done = read(tmp_path / "scores.csv")
     monkeypatch.setitem(PARTS, "decide", lambda: [BOTH, CE, DICE])
-    table = compared(done, "decide").set_index("corpus")
+    table = compared(done, "decide", "E5").set_index("corpus")
     assert list(table.index) == ["BTC (1)", "BTC, same users (1)", "mean", "steps", "seconds"]
     assert float(table.loc["BTC (1)", "ce"]) == pytest.approx(rows[1]["f1"], abs=0.05)
     assert table.loc["steps", "ce+dice"] == "2.00"

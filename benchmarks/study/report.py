@@ -54,9 +54,10 @@ def variants(done: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines).fillna("")
 
 
-def compared(done: pd.DataFrame, part: str) -> pd.DataFrame:
-    """Return what two networks in one gain over both losses: over draws, encoders, corpora."""
+def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
+    """Return what two networks in one gain over both losses, as means over draws."""
     runs = runs_of(done, part)
+    runs = runs[runs["encoder"] == encoder]
     same = runs[runs["corpus"].isin(SAME) & runs["counts_same"].notna()]
     same = same.assign(
         corpus=same["corpus"].map(SAME),
@@ -64,12 +65,11 @@ def compared(done: pd.DataFrame, part: str) -> pd.DataFrame:
     )
     runs = pd.concat([runs, same])
     runs["contender"] = runs["contender"].replace("auto", "ce+dice")
-    f1 = runs.pivot(index=["corpus", "encoder", "draw"], columns="contender", values="f1")
+    f1 = runs.pivot(index=["corpus", "draw"], columns="contender", values="f1")
     f1 = f1.reindex(columns=["ce+dice", "ce", "dice"]).dropna()
     if not len(f1):
         return f1
-    means = f1.groupby(["corpus", "encoder"], sort=False).mean().groupby("corpus", sort=False)
-    table, cells = means.mean(), f1.groupby("corpus").size()
+    table, cells = f1.groupby("corpus", sort=False).mean(), f1.groupby("corpus").size()
     lines = [
         {"corpus": f"{corpus} ({cells[corpus]})", **{n: f"{value:.1f}" for n, value in row.items()}}
         | {f"less {name}": f"{row['ce+dice'] - row[name]:+.1f}" for name in ("ce", "dice")}
@@ -113,8 +113,14 @@ def imbalance(done: pd.DataFrame) -> pd.DataFrame:
 
 
 TABLES: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], pd.DataFrame]]] = {
-    "Draws that chose nothing": (("confirm",), partial(compared, part="confirm")),
-    "Draws that choose": (("decide",), partial(compared, part="decide")),
+    **{
+        f"{title}, {encoder}": ((part,), partial(compared, part=part, encoder=encoder))
+        for part, title in (
+            ("confirm", "Draws that chose nothing"),
+            ("decide", "Draws that choose"),
+        )
+        for encoder in ("MiniLM", "E5")
+    },
     "Variants": (("variants",), variants),
     "Whole corpora": (("whole",), whole),
     "Imbalance": (("imbalance",), imbalance),

@@ -225,7 +225,7 @@ class TestTooFewEpochs:
     ("modernbert", 768, 22, 2.7e-5),
     # At the ends of the range, and without layers that are counted.
     ("bert", 32, 2, 5e-4),
-    ("bert", 4096, 48, 1e-5),
+    ("bert", 4096, 48, 2.3e-6),
     ("gpt2", 768, None, 5e-5),
 ])  # fmt: skip
 def test_rate_goes_by_family_width_and_depth(family, width, depth, lr):
@@ -277,6 +277,7 @@ def of(*numbers):
     ("null_threshold", {"n_unanswered": 0}, np.inf, "All training questions"),
     ("null_threshold", {"n_unanswered": 3}, 0.0, "3 training questions"),
     ("loss", SOME | {"is_ensemble": True}, "dice", "an ensemble"),
+    ("loss", SOME | {"encoder": ENCODER._replace(depth=7)}, "dice", "more than 6 layers"),
     ("loss", SOME | {"n_entities": 1001}, "ce", "there are 1,001"),
     ("loss", SOME | {"n_entities": 1001, "ratio": 2.0, "n_positive": 9}, "ce", "there are 1,001"),
     ("loss", SOME | {"ratio": 2.0, "n_positive": 9}, "dice", "9 of 100"),
@@ -392,7 +393,7 @@ class TestNoDeadFit:
 
     @pytest.mark.parametrize("rate", [30.0, 1e-12])
     def test_starts_again(self, tiny_bert, constants, rate):
-        constants(lr=rate, lowest_lr=rate, highest_lr=rate)
+        constants(lr=1, highest_lr=rate)
         with (
             pytest.warns(UserWarning, match="so it started again with"),
             pytest.warns(UserWarning, match="The second try, .*, learned nothing either"),
@@ -404,13 +405,13 @@ class TestNoDeadFit:
 
     def test_a_trained_head_has_little_to_learn(self, tiny_bert, tmp_path, constants):
         self.tagger(tiny_bert, lr=1e-3).fit(*easy_corpus(16)).save_pretrained(tmp_path)
-        constants(lr=1e-12, lowest_lr=1e-12)
+        constants(lr=1e-12)
         with warnings.catch_warnings():
             warnings.filterwarnings("error", ".*started again")
             self.tagger(tmp_path).fit(*easy_corpus(16))
 
     def test_the_second_fit_is_one_with_that_rate(self, tiny_bert, constants):
-        constants(lr=1e-12, lowest_lr=1e-12)
+        constants(lr=1e-12)
         with pytest.warns(UserWarning, match="started again"):
             again = self.tagger(tiny_bert, n_members=2).fit(*easy_corpus(16))
         rates = {"lr": again.lr_, "head_lr": again.net_.head_lr}
@@ -428,7 +429,7 @@ OPEN = {"lr": "auto", "batch_size": 8, "random_state": 0, "verbose": 0}
 )
 def test_what_has_found_the_classes_is_kept(loss, n_rows, n_epochs, share, quick_bert, constants):
     """However late the loss falls, and however little below that of the shares."""
-    constants(lr=1e-3, lowest_lr=1e-3, highest_lr=1e-3)
+    constants(lr=1, highest_lr=1e-3)
     X, y = easy_texts(n_rows)
     rng, other = np.random.default_rng(0), {"person": "place", "place": "person"}
     noisy = [other[label] if rng.random() < share else label for label in y]
