@@ -96,9 +96,8 @@ def main() -> None:
     print(imbalance_report(y).head(8).to_string(float_format="{:.2f}".format), "\n")
 
     seconds = estimate_seconds(X, y, arguments.epochs * len(arguments.losses))
-    print(
-        f"Fits with {', '.join(arguments.losses)} follow; together they take about {seconds:.0f} s."
-    )
+    losses = " and ".join(arguments.losses)
+    print(f"The fits with {losses} take about {seconds / 60:.1f} minutes together.")
     rows = {}
     for loss in arguments.losses:
         tagger = make_tagger(loss, arguments.epochs)
