@@ -64,7 +64,6 @@ def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
         f1=[f1_at(counts)[BIASES == 0].item() for counts in same["counts_same"]],
     )
     runs = pd.concat([runs, same])
-    runs["contender"] = runs["contender"].replace("auto", "ce+dice")
     f1 = runs.pivot(index=["corpus", "draw"], columns="contender", values="f1")
     f1 = f1.reindex(columns=["ce+dice", "ce", "dice"]).dropna()
     if not len(f1):
