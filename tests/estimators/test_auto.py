@@ -393,7 +393,7 @@ class TestNoDeadFit:
 
     @pytest.mark.parametrize("rate", [30.0, 1e-12])
     def test_starts_again(self, tiny_bert, constants, rate):
-        constants(lr=1, highest_lr=rate)
+        constants(lr=1e6, highest_lr=rate)
         with (
             pytest.warns(UserWarning, match="so it started again with"),
             pytest.warns(UserWarning, match="The second try, .*, learned nothing either"),
