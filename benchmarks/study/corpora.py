@@ -49,7 +49,7 @@ class Corpus(NamedTuple):
 
     Attributes
     ----------
-    task : {"entities", "pairs", "texts"}
+    task : {"entities", "tags", "pairs", "texts"}
     read : callable
         ``read(data)``: all rows of the three parts.
     metric : {"f1", "accuracy"}
@@ -251,6 +251,9 @@ CORPORA = {
             lambda path: split_into_characters(*read_conllu(path)),
             _files("pos/ud_chinese_1.4", "conllu"),
         ),
+    ),
+    "UD English": Corpus(
+        "tags", partial(_official, read_conllu, _files("pos/ud_english_ewt", "conllu"))
     ),
     "Amazon-Google": Corpus(
         "pairs", partial(_official, read_pairs, _files("pair/amazon_google", "txt")), positive=1

@@ -85,7 +85,7 @@ def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
 
 def whole(done: pd.DataFrame) -> pd.DataFrame:
     """Return F1, precision and recall of all losses on whole corpora, means over seeds."""
-    runs = runs_of(done, "defaults", "whole", "length", "larger")
+    runs = runs_of(done, "whole", "length", "larger")
     runs = runs[runs["regime"] == "all"].drop(columns="epochs")
     runs = runs.rename(columns={"took_epochs": "epochs"})
     groups = runs.groupby(["encoder", "corpus", "epochs"], sort=False)

