@@ -25,7 +25,6 @@ from ..nn import (
     StepSampler,
     TagChain,
     TextNet,
-    average_weights,
     current_ranks,
     denormals_flushed,
     history_of,
@@ -73,8 +72,10 @@ def fit(
     if plan.partner is not None and error is None:
         _, others, error = train(plan.partner, kind)
         others = others if error is None else []
+        # Between networks that begin alike there is a good one (Wortsman et al. 2022, Model soups).
         for net, other in zip(nets, others):
-            average_weights(net.module_, other.module_)
+            for own, its in zip(net.module_.parameters(), other.module_.parameters()):
+                own.data.lerp_(its.data, 0.5)
     nets[0].module_.members.extend([net.module_ for net in nets[1:]])
     history, best_epoch = history_of(nets), max(net.best_epoch_ for net in nets)
     if others:

@@ -53,6 +53,10 @@ class InitialWeights(NamedTuple):
     bias: np.ndarray | None
     share: float = 1.0
 
+    def of_another(self) -> "InitialWeights":
+        """Return the same for another network: the one that was begun has been trained."""
+        return self._replace(begun=None)
+
     def apply(self, module: Any) -> None:
         """Set the weights of a network (Kumar et al. 2022, "LP-FT")."""
         is_of_pairs = isinstance(module, PairModule)

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -47,13 +46,8 @@ class Plan:
     must_learn: bool  # whether the training loss must have fallen at the end
     is_second: bool = False  # whether the first try learned nothing: then this is a warning only
     cuda_graphs: bool  # whether steps are CUDA graphs
-    description: str  # what the progress bar calls the fit
+    description: str  # for the progress bar: the loss, and how many texts an epoch draws
     partner: "Plan | None" = None  # of a network with another loss; the weights are averaged
-
-    @property
-    def fresh(self) -> InitialWeights | None:
-        """Where the head of another network begins; the one that was begun has been trained."""
-        return None if self.initial is None else self.initial._replace(begun=None)
 
 
 def choose(
@@ -64,7 +58,9 @@ def choose(
     ``labels`` are the facts of the rows, ``folds`` have all else that the fit was given, and
     ``choices`` are those that were made already.
     """
-    settings, of_machine = _choose_machine(folds.settings)
+    device = resolve_device(folds.settings.device)
+    precision = resolve_precision(folds.settings.precision, device)
+    settings = replace(folds.settings, device=device, precision=precision)
     rng, model = np.random.default_rng(folds.seed), os.fspath(settings.model)
     reader, encoder = read_model(model, settings.max_length, task.info.n_texts, task.owner)
     n_unlabeled = 0 if folds.unlabeled is None else len(folds.unlabeled)
@@ -86,7 +82,9 @@ def choose(
     data, epoch, of_ratio = _choose_epoch(settings, facts, data, task, initial)
     losses, of_loss = _choose_losses(settings, epoch, data)
     schedule, second = (_choose_schedule(settings, epoch, losses[i]) for i in (0, -1))
-    made = {**choices, **of_task, **of_head, **of_ratio, **of_loss, **schedule, **of_machine}
+    made = {**choices, **of_task, **of_head, **of_ratio, **of_loss, **schedule}
+    of_machine = auto.choose_machine(torch.device(device).type, precision).items()
+    made |= {name: one for name, one in of_machine if getattr(folds.settings, name) == "auto"}
     if works_on(settings.device):
         made["cuda_graphs"] = _choose_cuda_graphs(settings, task, reader, losses)
     closed = ClosedSettings(
@@ -96,6 +94,11 @@ def choose(
         | {name: choice.value for name, choice in schedule.items()}
         | {"loss": losses[0], "negative_ratio": epoch.ratio, "random_state": folds.seed}
     )
+    shown = made["loss"].value if "loss" in made else settings.loss
+    shown = shown if isinstance(shown, str) else type(shown).__name__
+    if data.draw is not None:
+        n_drawn, n_all = data.draw.n_drawn.sum(), len(data.draw.group)
+        shown = f"{shown}, {n_drawn} of {n_all} texts in each epoch"
     sets = [data if data.draw is None else task.corrected(data, loss) for loss in losses]
     plan = Plan(
         task=task,
@@ -109,11 +112,9 @@ def choose(
         choices=made,
         must_learn=auto.must_learn(epoch, closed.max_epochs, settings.lr == "auto"),
         cuda_graphs="cuda_graphs" in made and made["cuda_graphs"].value,
-        description=_describe(settings, made, data),
+        description=shown,
     )
-    if len(losses) == 1:
-        return plan
-    return _with_partner(plan, losses[1], sets[1], second)
+    return plan if len(losses) == 1 else _with_partner(plan, losses[1], sets[1], second)
 
 
 def _with_partner(
@@ -128,23 +129,11 @@ def _with_partner(
         plan,
         settings=replace(plan.settings, loss=loss, max_epochs=epochs),
         training_set=training_set,
-        initial=plan.fresh,
+        initial=plan.initial and plan.initial.of_another(),
         description=f"{plan.description}, network 2 of 2",
     )
     described = f"{plan.description}, network 1 of 2"
     return replace(plan, partner=partner, choices=choices, description=described)
-
-
-def _choose_machine(settings: Settings) -> tuple[Settings, dict[str, Choice]]:
-    """Return the settings with a device and a precision, and the choice of what was open."""
-    choices: dict[str, Choice] = {}
-    device = resolve_device(settings.device)
-    precision = resolve_precision(settings.precision, device)
-    if settings.device == "auto":
-        choices["device"] = auto.choose_device(device)
-    if settings.precision == "auto":
-        choices["precision"] = auto.choose_precision(torch.device(device).type, precision)
-    return replace(settings, device=device, precision=precision), choices
 
 
 def _choose_task(
@@ -183,7 +172,9 @@ def _choose_epoch(
 ) -> tuple[TrainingSet, EpochFacts, dict[str, Choice]]:
     """Return the training set with the draw of an epoch, and what is known of the epoch."""
     ratio, choices = settings.negative_ratio, dict[str, Choice]()
-    n_texts, n_positive = data.n_texts, data.n_positive
+    n_texts, n_positive = data.n_texts, data.dataset.n_texts
+    if n_texts is not None:
+        n_positive = max(1, int(n_texts[:-1].sum()))
     if isinstance(ratio, str):
         choices["negative_ratio"] = auto.choose_negative_ratio(facts, n_texts, n_positive)
         ratio = choices["negative_ratio"].value
@@ -211,44 +202,31 @@ def _choose_losses(
     if isinstance(name, str) and name == "auto":
         choices["loss"] = auto.choose_loss(facts)
         name = choices["loss"].value
-    names = [name] if isinstance(name, Loss) else name.split("+")
-    losses = [_make_loss(one, settings, facts, training_set, choices) for one in names]
-    return losses, choices
-
-
-def _make_loss(
-    name: Any,
-    settings: Settings,
-    facts: EpochFacts,
-    training_set: TrainingSet,
-    choices: dict[str, Choice],
-) -> Loss:
-    """Return a loss on a private copy, and add the choice of its memory, if it is open."""
     kind, weights = settings.class_weight, None
     if kind is None and (settings.K is not None or name == "wce"):
         kind = "log"
     if kind is not None:
         weights = class_weights(kind, settings.K, training_set.labels, training_set.counts)
-    loss: Loss
+    losses: list[Loss]
     if isinstance(name, Loss):
         # What counts in training is the task's to say, and it marks the rest by -100.
-        loss = clone(name).set_params(ignore_index=_IGNORED)
+        losses = [clone(name).set_params(ignore_index=_IGNORED)]
         if weights is not None:
-            loss.set_params(class_weight=weights)
+            losses[0].set_params(class_weight=weights)
     else:
-        loss = make_loss(
-            name, **loss_values(settings), binary=training_set.binary, class_weight=weights
-        )
-    if isinstance(getattr(loss, "background", None), str):
-        loss.set_params(background=training_set.background)
-    if isinstance(loss.memory, str):
-        if not loss.separable:
-            n_positive = training_set.count_positives(str(loss.average))
-            choices["memory"] = auto.choose_memory(facts, n_positive)
-        loss.set_params(memory=choices["memory"].value if choices.get("memory") else 0.0)
-    if reason := loss.known_collapse():
-        warn(f"loss={settings.loss!r}: {reason}")
-    return loss
+        how = {"binary": training_set.binary, "class_weight": weights, **loss_values(settings)}
+        losses = [make_loss(one, **how) for one in name.split("+")]
+    for loss in losses:
+        if isinstance(getattr(loss, "background", None), str):
+            loss.set_params(background=training_set.background)
+        if isinstance(loss.memory, str):
+            if not loss.separable:
+                n_positive = training_set.count_positives(str(loss.average))
+                choices["memory"] = auto.choose_memory(facts, n_positive)
+            loss.set_params(memory=choices["memory"].value if choices.get("memory") else 0.0)
+        if reason := loss.known_collapse():
+            warn(f"loss={settings.loss!r}: {reason}")
+    return losses, choices
 
 
 def _choose_schedule(settings: Settings, facts: EpochFacts, loss: Loss) -> dict[str, Choice]:
@@ -282,17 +260,6 @@ def _choose_cuda_graphs(
     )
 
 
-def _describe(settings: Settings, choices: Mapping[str, Choice], data: TrainingSet) -> str:
-    """Return what the progress calls a fit: its loss, and how many texts an epoch draws."""
-    shown = settings.loss if isinstance(settings.loss, str) else type(settings.loss).__name__
-    if "loss" in choices:
-        shown = choices["loss"].value
-    if (draw := data.draw) is not None:
-        n_drawn = int(draw.n_drawn.sum())
-        shown = f"{shown}, {n_drawn} of {len(draw.group)} texts in each epoch"
-    return shown
-
-
 def choose_again(plan: Plan, problem: BaseException) -> Plan:
     """Return the plan with a third of an open rate, with which a fit learned nothing."""
     choices, settings = dict(plan.choices), plan.settings
@@ -304,7 +271,8 @@ def choose_again(plan: Plan, problem: BaseException) -> Plan:
         f"With the learning rate {settings.lr:g} the fit learned nothing, so it started again with "
         f"{lr.value:.2g}. {problem}"
     )
-    return replace(plan, settings=third, initial=plan.fresh, is_second=True, choices=choices)
+    initial = plan.initial and plan.initial.of_another()
+    return replace(plan, settings=third, initial=initial, is_second=True, choices=choices)
 
 
 def open_rates(encoder: Encoder, *, has_adapters: bool) -> tuple[float, float]:

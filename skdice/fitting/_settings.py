@@ -39,15 +39,6 @@ def _check_class_weight(owner: str, name: str, value: Any) -> None:
         check_option(owner, name, value, (None, "balanced", "log"))
 
 
-def _check_device(owner: str, name: str, value: Any) -> None:
-    resolve_device(value)
-
-
-def _check_warmup(owner: str, name: str, value: Any) -> None:
-    is_count = isinstance(value, int | np.integer)
-    check_number(owner, name, value, low=0, high=np.inf if is_count else 1, integer=is_count)
-
-
 @dataclass(eq=False, repr=False)
 class Settings:
     """The parameters that all estimators share.
@@ -230,7 +221,7 @@ class Settings:
         None
     )
     weight_decay: Annotated[float, number(low=0, rare=True)] = 0.01
-    warmup: Annotated[float, Parameter("float or int", check=_check_warmup, rare=True)] = 0.1
+    warmup: Annotated[float, Parameter("float or int", rare=True)] = 0.1
     clip_norm: Annotated[
         float | None, number(low=0, closed="neither", optional=True, rare=True)
     ] = 1.0
@@ -244,9 +235,7 @@ class Settings:
     ] = None
 
     precision: Annotated[Literal["auto", "fp32", "bf16", "fp16"], option(rare=True)] = "auto"
-    device: Annotated[
-        str, Parameter("str", check=_check_device, counts="never", on_card=False, rare=True)
-    ] = "auto"
+    device: Annotated[str, Parameter("str", counts="never", on_card=False, rare=True)] = "auto"
     runtime: Annotated[Runtime, option(counts="in predictions", on_card=False, rare=True)] = "torch"
     checkpoint_dir: Annotated[
         str | os.PathLike[str] | None,
@@ -256,6 +245,11 @@ class Settings:
     def check_parameters(self) -> None:
         """Raise a ValueError unless all parameters are allowed, also together."""
         check_parameters(self)
+        resolve_device(self.device)  # It raises an error if the device is not there.
+        owner, given = type(self).__name__, loss_values(self)
+        is_count = isinstance(self.warmup, int | np.integer)
+        most = np.inf if is_count else 1
+        check_number(owner, "warmup", self.warmup, low=0, high=most, integer=is_count)
         if self.checkpoint_dir is not None and self.random_state is None:
             raise ValueError(
                 f"checkpoint_dir={os.fspath(self.checkpoint_dir)!r} needs a random_state, best an "
@@ -266,7 +260,6 @@ class Settings:
                 f"n_frozen_layers must be None with peft_config, which freezes the whole encoder. "
                 f"Got {self.n_frozen_layers!r}."
             )
-        owner, given = type(self).__name__, loss_values(self)
         check_loss(self.loss, given, owner, class_weight=self.class_weight, K=self.K)
 
 

@@ -68,11 +68,6 @@ _USUAL_DEPTH = 12
 _NO_ENTITIES = "Tags without a B- or I- prefix are no entities, so score is accuracy."
 
 
-def constant(name: str) -> float:
-    """Return the number that a rule goes by."""
-    return CONSTANTS[name].value
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowFacts:
     """What is known of the rows, the encoder and the settings of a fit."""
@@ -94,7 +89,7 @@ class EpochFacts:
 
     rows: RowFacts  # of the training rows
     n_texts: np.ndarray | None  # of each group, those with positives or of the rarest class first
-    n_positive: int  # texts with positives
+    n_positive: int  # texts with positives; of classes, those of all but the most frequent one
     ratio: float | None  # what is taken for negative_ratio
     n_steps: int  # of the optimiser
     begins_trained: bool  # whether the head begins as a regression
@@ -126,7 +121,7 @@ def choose_word_shapes(facts: RowFacts) -> Choice:
         return Choice(False, _NO_ENTITIES)
     if math.isnan(names):
         return Choice(False, "No sentence with an entity has a capital letter.")
-    if names <= constant("names"):
+    if names <= CONSTANTS["names"].value:
         why = f"Only {names:.0%} of the entities are capitalised, so they are no names."
         return Choice(False, why)
     are_names = f"The entities are names, {names:.0%} of them capitalised"
@@ -142,11 +137,11 @@ def choose_crf(facts: RowFacts) -> Choice:
     names, n = facts.labels.share_of_names, facts.labels.n_entities
     if not facts.labels.has_entities:
         return Choice(False, _NO_ENTITIES)
-    few = int(constant("few_entities"))
+    few = int(CONSTANTS["few_entities"].value)
     if math.isnan(names):
         why = "The entities may be names: no sentence with one has a capital letter."
         return Choice(False, why)
-    if names > constant("names"):
+    if names > CONSTANTS["names"].value:
         why = f"The entities are names, {names:.0%} of them capitalised"
         return Choice(False, f"{why}, and a CRF did not raise F1 of names.")
     if n > few:
@@ -163,7 +158,7 @@ def choose_threshold(facts: RowFacts) -> Choice:
         return Choice(0.5, "There are not two classes of which one could be rare, so 0.5 is kept.")
     if not facts.is_plain:
         return Choice(0.5, "The loss is not cross-entropy without class weights, so 0.5 is kept.")
-    if not 0 < share < 1 / (1 + constant("rare")):
+    if not 0 < share < 1 / (1 + CONSTANTS["rare"].value):
         return Choice(0.5, f"The positive class is not rare: {share:.1%} of the rows.")
     why = f"The positive class is rare, {share:.1%} of the rows"
     return Choice(share, f"{why}, and this share is better for F1 than 0.5.")
@@ -180,9 +175,9 @@ def choose_null_threshold(facts: RowFacts) -> Choice:
 def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positive: int) -> Choice:
     """Sample the texts without a positive if there are more than four times as many of them."""
     is_query = facts.task == "query-tagging"
-    rare, ratio = constant("rare"), constant("ratio")
+    rare, ratio = CONSTANTS["rare"].value, CONSTANTS["ratio"].value
     if is_query:
-        rare = ratio = ratio / constant("queries")
+        rare = ratio = ratio / CONSTANTS["queries"].value
     if n_texts is None:
         why = "No text is without a positive"
         if facts.task == "tagging" and not facts.labels.has_entities:
@@ -208,7 +203,7 @@ def choose_loss(facts: EpochFacts) -> Choice:
     if not labels.has_entities or facts.n_texts is None:
         kind = "entities without 'O'" if labels.has_entities else _KINDS[rows.task]
         return Choice("ce", f"No other loss was better in our measurements of {kind}.")
-    few, n = int(constant("few_entities")), labels.n_entities
+    few, n = int(CONSTANTS["few_entities"].value), labels.n_entities
     if rows.n_unlabeled > rows.n_rows:
         many = f"the {rows.n_unlabeled:,} rows without labels add many"
         return Choice("ce", f"Cross-entropy was better than dice with many entities, and {many}.")
@@ -221,8 +216,8 @@ def choose_loss(facts: EpochFacts) -> Choice:
         return Choice("dice", f"{why}, and {n_with} have one.")
     if rows.is_ensemble:
         return Choice("dice", "The networks of an ensemble learned with dice in our measurements.")
-    if (rows.encoder.depth or _USUAL_DEPTH) > constant("layers"):
-        why = f"Dice was level with cross-entropy with more than {constant('layers'):.0f} layers"
+    if (rows.encoder.depth or _USUAL_DEPTH) > (most := CONSTANTS["layers"].value):
+        why = f"Dice was level with cross-entropy with more than {most:.0f} layers"
         return Choice("dice", f"{why} and few entities, in half of its time, and there are {n:,}.")
     why = "The mean of the weights of a network with dice and one with cross-entropy was better"
     return Choice(BOTH, f"{why} than each with at most {few:,} entities, and there are {n:,}.")
@@ -238,15 +233,15 @@ def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
     n = set_positives
     if not n:
         return Choice(0.0, "There is no positive, so nothing is to be remembered.")
-    enough = constant("enough_positives")
-    memory = min(enough * facts.n_steps / n, constant("most_memory"), facts.n_steps / 4)
+    enough = CONSTANTS["enough_positives"].value
+    memory = min(enough * facts.n_steps / n, CONSTANTS["most_memory"].value, facts.n_steps / 4)
     if facts.n_steps <= 4:
         why = f"An epoch has only {facts.n_steps} steps, too few to remember some of them."
         return Choice(0.0, why)
     if memory <= 1:
         return Choice(0.0, f"A step has enough positives by itself: about {enough:.0f} or more.")
     why = f"A step has about {n / facts.n_steps:.1f} positives, the loss needs about {enough:.0f}"
-    most = f"at most {constant('most_memory'):.0f} steps and at most a quarter of an epoch"
+    most = f"at most {CONSTANTS['most_memory'].value:.0f} steps and at most a quarter of an epoch"
     why = f"{why}. So it remembers as many steps as have these, but {most}."
     return Choice(round(memory, 1), why)
 
@@ -259,27 +254,27 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
     is, learns more slowly and has more of them; ``is_mean`` says whether the loss is one.
     """
     if facts.begins_trained:
-        epochs = int(constant("regressed_epochs"))
+        epochs = int(CONSTANTS["regressed_epochs"].value)
         why = f"{epochs} epochs, because the head starts from a logistic regression."
         return Choice(epochs, why)
     n_steps, n_positive, rows = facts.n_steps, facts.n_positive, facts.rows
-    fewest, most = int(constant("fewest_epochs")), int(constant("most_epochs"))
+    fewest, most = int(CONSTANTS["fewest_epochs"].value), int(CONSTANTS["most_epochs"].value)
     positives = "texts with positives" if facts.n_texts is not None else "texts"
-    times = constant("queries") if rows.task == "query-tagging" else 1
-    shown = times * constant("presentations")
+    times = CONSTANTS["queries"].value if rows.task == "query-tagging" else 1
+    shown = times * CONSTANTS["presentations"].value
     wanted, aim = shown / n_positive, f"about {shown:,.0f} presentations"
     if rows.task == "tagging" and rows.labels.has_entities and facts.ratio is None:
         positives = "sentences"
         n_positive = n_positive if facts.n_texts is None else int(facts.n_texts.sum())
-        few, wanted = constant("mean_sentences"), float(most)
+        few, wanted = CONSTANTS["mean_sentences"].value, float(most)
         wanted *= math.sqrt(few / max(n_positive, few))
         aim = f"{most} epochs of {few:.0f} sentences, half of that of four times as many"
         if not is_mean:
-            wanted = min(constant("share") * wanted, constant("set_epochs"))
-            aim = f"two thirds of {aim}, but at most {constant('set_epochs'):.0f}"
-    of_steps = math.ceil(constant("steps") / n_steps)
+            wanted = min(CONSTANTS["share"].value * wanted, CONSTANTS["set_epochs"].value)
+            aim = f"two thirds of {aim}, but at most {CONSTANTS['set_epochs'].value:.0f}"
+    of_steps = math.ceil(CONSTANTS["steps"].value / n_steps)
     epochs = max(min(max(math.ceil(wanted), fewest), most), of_steps)
-    least = f"at least {constant('steps'):.0f} steps"
+    least = f"at least {CONSTANTS['steps'].value:.0f} steps"
     aim = f"The aim is {aim}, in {fewest} to {most} epochs, and {least}"
     if epochs > most:
         aim = f"A tiny set takes {least}"
@@ -303,14 +298,14 @@ def too_few_epochs(facts: EpochFacts, given: int, is_mean: bool) -> str | None:
 
 def choose_lr(encoder: Encoder, has_adapters: bool) -> Choice:
     """Take a rate that falls with the width and with the depth of the encoder."""
-    lr = constant("lr") / encoder.width / (encoder.depth or _USUAL_DEPTH)
+    lr = CONSTANTS["lr"].value / encoder.width / (encoder.depth or _USUAL_DEPTH)
     if encoder.family.startswith("deberta"):
-        lr *= constant("deberta")
-    lr = float(f"{min(lr, constant('highest_lr')):.1e}")
+        lr *= CONSTANTS["deberta"].value
+    lr = float(f"{min(lr, CONSTANTS['highest_lr'].value):.1e}")
     layers = f"{encoder.depth} layers of " if encoder.depth else ""
     why = f"It suits an encoder of {layers}{encoder.width:,} hidden units"
     if has_adapters:
-        times = constant("new")
+        times = CONSTANTS["new"].value
         return Choice(lr * times, f"{why}, times {times:.0f} because only adapters are trained.")
     return Choice(lr, f"{why}: the larger an encoder, the lower the rate.")
 
@@ -324,29 +319,31 @@ def choose_head_lr(
     if has_trained_head:
         why = "The head is trained already, so it learns at the rate of the encoder."
         return Choice(choose_lr(encoder, has_adapters).value, why)
-    plain = choose_lr(encoder, has_adapters).value / (constant("new") if has_adapters else 1)
-    times = f"{constant('new'):.0f} times the rate of a whole encoder"
+    plain = choose_lr(encoder, has_adapters).value / (CONSTANTS["new"].value if has_adapters else 1)
+    times = f"{CONSTANTS['new'].value:.0f} times the rate of a whole encoder"
     why = f"The checkpoint has no head for this task, so the head learns at {times}."
-    return Choice(constant("new") * plain, why)
+    return Choice(CONSTANTS["new"].value * plain, why)
 
 
 def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
     """Tell whether a fit that learned nothing begins again: long, of a new head, its rate open."""
     is_trained = facts.begins_trained or facts.has_trained_head
-    return is_open and max_epochs > constant("fewest_epochs") and not is_trained
+    return is_open and max_epochs > CONSTANTS["fewest_epochs"].value and not is_trained
 
 
 def choose_rates_again(lr: float, head_lr: float, problem: BaseException) -> tuple[Choice, Choice]:
     """Take a third of the open rates with which a fit learned nothing."""
     why = f"With {lr:g} the fit learned nothing, so it started again with a third. {problem}"
     of_head = "It is a third of the rate of the first try, as lr is."
-    return Choice(lr / constant("again"), why), Choice(head_lr / constant("again"), of_head)
+    return Choice(lr / CONSTANTS["again"].value, why), Choice(
+        head_lr / CONSTANTS["again"].value, of_head
+    )
 
 
 def is_informed(n_folds: int, gain: float) -> bool:
     """Tell whether the encoder's states raise the log-likelihood of the labels, out of folds."""
     # The two parameters that scale their scores gain one by chance.
-    return not n_folds or gain >= constant("least_gain")
+    return not n_folds or gain >= CONSTANTS["least_gain"].value
 
 
 def choose_head(n_folds: int, gain: float) -> Choice:
@@ -378,18 +375,15 @@ def choose_similarities(facts: PairFacts) -> Choice:
     return Choice(round(1 - network, 2), f"{why}, in {folds}.")
 
 
-def choose_device(found: str) -> Choice:
-    """Take a GPU if torch can use one."""
-    none = "PyTorch finds no GPU that it can use."
-    return Choice(found, none if found == "cpu" else "PyTorch can use this GPU.")
-
-
-def choose_precision(device: str, fastest: str) -> Choice:
-    """Train in half precision where the device has instructions for it; predict in fp32."""
-    what = "The GPU" if device != "cpu" else "The CPU"
-    if fastest == "fp32":
-        return Choice(fastest, f"{what} is not known to train faster in half precision.")
-    return Choice(fastest, f"{what} trains faster in it. Predictions are made in fp32.")
+def choose_machine(device: str, precision: str) -> dict[str, Choice]:
+    """Take a GPU if torch can use one, and train in half precision where that is faster."""
+    found, what = "PyTorch finds no GPU that it can use.", "The CPU"
+    if device != "cpu":
+        found, what = "PyTorch can use this GPU.", "The GPU"
+    why = f"{what} trains faster in it. Predictions are made in fp32."
+    if precision == "fp32":
+        why = f"{what} is not known to train faster in half precision."
+    return {"device": Choice(device, found), "precision": Choice(precision, why)}
 
 
 def choose_cuda_graphs(*, shows_parts: bool, is_fixed: bool) -> Choice:

@@ -103,6 +103,8 @@ class Loss(BaseEstimator, nn.Module):
     _texts: ClassVar[dict[str, str]] = {"raises": _RAISES}
     # About how many steps the sums are formed over in training.
     memory = 0.0  # type: float | str
+    # Whether a batch has one loss, or each item, of which the mean is taken.
+    level = "example"  # type: Literal["batch", "example"]
     # The class weights as they were given, a copy of their values, and on the device.
     _sent_weight = None  # type: tuple[Any, Tensor, Tensor] | None
     get_params: ClassVar[Callable[..., dict[str, Any]]]
@@ -143,7 +145,8 @@ class Loss(BaseEstimator, nn.Module):
             self.check_parameters()
             items = self._prepare(logits, target, sample_weight)
             with torch.autocast(logits.device.type, enabled=False):
-                losses = self._weighted_losses(items)
+                weight = self._unit_weight(items.weight, items.sample_weight)
+                losses = self.item_losses(items) * weight
             return losses.squeeze(1) if losses.ndim == 2 and losses.shape[1] == 1 else losses
         return self.value(self.sums(logits, target, sample_weight))
 
@@ -189,19 +192,18 @@ class Loss(BaseEstimator, nn.Module):
     @property
     def separable(self) -> bool:
         """Whether the loss is a weighted mean of item losses, divided by ``sums[1]``."""
-        return True
+        return self.level == "example"
 
     def known_collapse(self) -> str | None:
         """Say why these settings are known to collapse in training, or return None."""
         return None
 
     def _sums(self, items: Items) -> Tensor:
-        divisor = self._unit_weight(items.sample_weight, items.sample_weight).sum()
-        return torch.stack([self._weighted_losses(items).sum(), divisor])
-
-    def _weighted_losses(self, items: Items) -> Tensor:
-        weight = self._unit_weight(items.weight, items.sample_weight)
-        return self.item_losses(items) * weight
+        weight, divisor = (
+            self._unit_weight(given, items.sample_weight)
+            for given in (items.weight, items.sample_weight)
+        )
+        return torch.stack([(self.item_losses(items) * weight).sum(), divisor.sum()])
 
     def item_losses(self, items: Items) -> Tensor:
         """Return the unweighted loss of each unit: an item, or a cell of the columns."""
@@ -256,24 +258,20 @@ class Loss(BaseEstimator, nn.Module):
         if sample_weight is None:
             sample_weight = valid.to(logits.dtype)
         else:
-            sample_weight = self._sample_weight(logits, valid, sample_weight)
+            if sample_weight.shape not in (valid.shape, valid.shape[:1]):
+                raise ValueError(
+                    f"sample_weight must have shape ({len(logits)},), one weight per item; got "
+                    f"{tuple(sample_weight.shape)}."
+                )
+            if sample_weight.ndim < valid.ndim:
+                sample_weight = sample_weight.unsqueeze(1).expand_as(valid)
+            # Those of ignored items may be anything.
+            sample_weight = sample_weight.to(logits).masked_fill(~valid, 0.0)
+            _check_weights("sample_weight", "item", sample_weight)
         weight = sample_weight
         if self.class_weight is not None:
             weight = weight * self._gold_weight(logits, target)
         return Items(logits, target, weight, sample_weight)
-
-    def _sample_weight(self, logits: Tensor, valid: Tensor, sample_weight: Tensor) -> Tensor:
-        if sample_weight.shape not in (valid.shape, valid.shape[:1]):
-            raise ValueError(
-                f"sample_weight must have shape ({len(logits)},), one weight per item; got "
-                f"{tuple(sample_weight.shape)}."
-            )
-        if sample_weight.ndim < valid.ndim:
-            sample_weight = sample_weight.unsqueeze(1).expand_as(valid)
-        # Those of ignored items may be anything.
-        weight = sample_weight.to(logits).masked_fill(~valid, 0.0)
-        _check_weights("sample_weight", "item", weight)
-        return weight
 
     def _gold_weight(self, logits: Tensor, target: Tensor) -> Tensor:
         """Return the class weight of each target, of the shape of target."""

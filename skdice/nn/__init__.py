@@ -13,7 +13,6 @@ from ._modules import (
     PairModule,
     TextModule,
     TokenModule,
-    average_weights,
 )
 from ._net import Begun, NotFiniteError, TextNet, features_of
 from ._onnx import BATCH_TOKENS, copy_exported, onnx_network

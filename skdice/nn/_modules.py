@@ -375,14 +375,3 @@ MODULES: dict[str, type[TextModule]] = {
     "pairs": PairModule,
     "texts": SequenceModule,
 }
-
-
-@torch.no_grad()
-def average_weights(module: nn.Module, other: nn.Module) -> None:
-    """Give a module the mean of its weights and those of one that began alike.
-
-    Networks that are trained from the same weights have a good network between them (Wortsman et
-    al. 2022, "Model soups").
-    """
-    for own, its in zip(module.parameters(), other.parameters(), strict=True):
-        own.lerp_(its, 0.5)

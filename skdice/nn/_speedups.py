@@ -143,15 +143,10 @@ class _CompactEmbedding(nn.Module):
 
     def forward(self, input_ids: Tensor) -> Tensor:
         if not self.training:
+            self.write_back()
             looked_up: Tensor = self.whole(input_ids)
             return looked_up
         return nn.functional.embedding(self.index[input_ids], self.used, self._padding)
-
-    def train(self, mode: bool = True) -> "_CompactEmbedding":
-        super().train(mode)
-        if not mode:
-            self.write_back()
-        return self
 
     @torch.no_grad()
     def write_back(self) -> None:

@@ -295,7 +295,8 @@ class FitProgress(Callback):
         self.n_left_ = X.n_steps * n_epochs
         if not net.is_stopped_:
             steps = f"{self.n_left_:,} steps in {count_of(n_epochs, 'epoch')}"
-            self._write(f"{steps}, lr {net.lr:g}, on {net.device}")
+            told = f"{self.description}: {steps}, lr {net.lr:g}, on {net.device}"
+            tqdm.write(told, file=sys.stderr)
         self.bar_ = tqdm(
             total=X.n_steps * net.max_epochs,
             initial=X.n_steps * n_done,
@@ -316,7 +317,8 @@ class FitProgress(Callback):
             each, self.begin_ = seconds / self.n_timed_, math.inf  # It is told once.
             left = each * self.n_left_
             shown = f"{left / 60:.0f} min" if left > 99 else f"{left:.0f} s"
-            self._write(f"{each:.2g} s a step, so training takes about {shown} more")
+            told = f"{self.description}: {each:.2g} s a step, so training takes about {shown} more"
+            tqdm.write(told, file=sys.stderr)
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         row = net.history[-1]
@@ -326,15 +328,12 @@ class FitProgress(Callback):
         self.bar_.set_postfix(shown)
         if not sys.stderr.isatty():
             facts = ", ".join(f"{name} {value}" for name, value in shown.items())
-            self._write(f"{facts} ({row['dur']:.1f} s)")
+            told = f"{self.description}: {facts} ({row['dur']:.1f} s)"
+            tqdm.write(told, file=sys.stderr)
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
         self.bar_.close()
         del self.bar_
-
-    def _write(self, line: str) -> None:
-        sys.stderr.write(f"{self.description}: {line}\n")
-        sys.stderr.flush()
 
 
 def history_of(nets: Sequence[NeuralNet]) -> pd.DataFrame:

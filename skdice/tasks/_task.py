@@ -141,20 +141,13 @@ class TrainingSet:
     weight: np.ndarray | None = None
 
     @property
-    def n_positive(self) -> int:
-        """Number of texts with positives; of classes, all but the most frequent one."""
-        if self.group is None:
-            return self.dataset.n_texts
-        return max(1, int((self.group < self.group.max(initial=1)).sum()))
-
-    @property
     def n_texts(self) -> np.ndarray | None:
         """Number of texts of each group; texts without a window are in no epoch."""
         if self.group is None:
             return None
         dataset = self.dataset
         has_window = np.bincount(dataset.text, minlength=dataset.n_texts) > 0
-        return np.bincount(self.group[has_window], minlength=int(self.group.max(initial=0)) + 1)
+        return np.bincount(self.group[has_window], minlength=int(self.group.max(initial=1)) + 1)
 
     def count_positives(self, average: str) -> float:
         """Count the positive items of the set of a set loss or, of several sets, of the smallest.
@@ -190,7 +183,8 @@ class TrainingSet:
         weighted = of_class * (1.0 if loss.class_weight is None else loss.class_weight)
         logits = np.log(np.maximum(weighted / weighted.sum(), np.finfo(np.float64).tiny))
         same = torch.from_numpy(logits).expand(n_outputs, -1)
-        return float(loss(same, torch.arange(n_outputs), torch.from_numpy(of_class)))
+        sums = loss.sums(same, torch.arange(n_outputs), torch.from_numpy(of_class))
+        return float(loss.value(sums))
 
     def drawn(self, ratio: float | None) -> "TrainingSet":
         """Return the same with a draw, unless the ratio leaves no text out."""
