@@ -27,7 +27,7 @@ def plain_loss(loss, logits, target, sample_weight=None):
     weight = torch.ones(len(z), 1).to(z) if sample_weight is None else sample_weight.unsqueeze(1)
     items = torch.where(known, weight, 0.0).to(z)
     weighted = items * gold_weight(loss, y, z)
-    if not hasattr(loss, "level"):
+    if not hasattr(loss, "average"):
         p_gold = torch.where(gold, p, 1 - p) if has_columns else p.gather(1, y)
         losses = (1 - p_gold) ** getattr(loss, "gamma", 0) * entropy
         return (weighted * losses).sum() / items.sum()
@@ -117,7 +117,7 @@ def _value(loss, z, y):
     p = [
         (power / total, sum(powers[:c] + powers[c + 1 :]) / total) for c, power in enumerate(powers)
     ]
-    if not hasattr(loss, "level"):
+    if not hasattr(loss, "average"):
         return -(p[y][1] ** mpf(getattr(loss, "gamma", 0))) * mpmath.log(p[y][0])
     scored = [c for c in range(len(p)) if c != loss.background] if isinstance(z, list) else [1]
     sums = [_cell(loss, *p[c], int(y == c)) for c in scored]
