@@ -11,7 +11,7 @@ FOR_VARIANTS = ("BTC", "re3d", "CoNLL03", "NCBI-disease")
 # Draws below 600 choose rules and are scored on dev rows; the fifth edition ended with draw 711.
 TUNING_DRAW, NEW_DRAW = 530, FIRST_DRAW + 20
 # What "auto" takes for cross-entropy, which all losses get.
-WHOLE_EPOCHS = {"BTC": 7, "NCBI-disease": 7, "BC5CDR": 8, "UD English": 3, "CoNLL03": 5}
+WHOLE_EPOCHS = {"BTC": 7, "NCBI-disease": 7, "BC5CDR": 8, "CoNLL03": 5, "UD English": 3}
 RARE_EPOCHS = 8
 LOSSES = ("ce+dice", "ce", "dice")
 
@@ -47,7 +47,7 @@ def confirm() -> list[Run]:
         *_compared("E5", FOR_E5[:2], NEW_DRAW, LOSSES),
         *_compared("E5", FOR_E5, NEW_DRAW, LOSSES[1:]),
         *_compared("MiniLM", CORPORA, NEW_DRAW + 1, LOSSES),
-        *_compared("E5", FOR_E5, NEW_DRAW + 1, LOSSES[1:]),
+        *_compared("E5", FOR_E5[:1], NEW_DRAW + 1, LOSSES[1:]),
     ]
 
 

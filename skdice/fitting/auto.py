@@ -195,7 +195,7 @@ def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positiv
 
 
 def choose_loss(facts: EpochFacts) -> Choice:
-    """Take dice and cross-entropy for few entities, dice for queries; else cross-entropy."""
+    """Take cross-entropy; with it dice for few entities, dice alone for rare ones and queries."""
     rows, labels = facts.rows, facts.rows.labels
     if rows.task == "query-tagging":
         where = "few words start or end an entity of one type"
@@ -217,8 +217,8 @@ def choose_loss(facts: EpochFacts) -> Choice:
     if rows.is_ensemble:
         return Choice("dice", "The networks of an ensemble learned with dice in our measurements.")
     if (rows.encoder.depth or _USUAL_DEPTH) > (most := CONSTANTS["layers"].value):
-        why = f"Dice was level with cross-entropy with more than {most:.0f} layers"
-        return Choice("dice", f"{why} and few entities, in half of its time, and there are {n:,}.")
+        why = f"Cross-entropy was better than dice with more than {most:.0f} layers"
+        return Choice("ce", f"{why}, and than the mean of the weights of both.")
     why = "The mean of the weights of a network with dice and one with cross-entropy was better"
     return Choice(BOTH, f"{why} than each with at most {few:,} entities, and there are {n:,}.")
 

@@ -277,7 +277,7 @@ def of(*numbers):
     ("null_threshold", {"n_unanswered": 0}, np.inf, "All training questions"),
     ("null_threshold", {"n_unanswered": 3}, 0.0, "3 training questions"),
     ("loss", SOME | {"is_ensemble": True}, "dice", "an ensemble"),
-    ("loss", SOME | {"encoder": ENCODER._replace(depth=7)}, "dice", "more than 6 layers"),
+    ("loss", SOME | {"encoder": ENCODER._replace(depth=7)}, "ce", "more than 6 layers"),
     ("loss", SOME | {"n_entities": 1001}, "ce", "there are 1,001"),
     ("loss", SOME | {"n_entities": 1001, "ratio": 2.0, "n_positive": 9}, "ce", "there are 1,001"),
     ("loss", SOME | {"ratio": 2.0, "n_positive": 9}, "dice", "9 of 100"),
