@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from skdice.text import (
-    Candidates,
-    SpanDecoder,
-    TextReader,
-    WordTokenizer,
-    encode_questions,
-)
+from skdice.text import Candidates, SpanDecoder, TextReader, WordTokenizer, encode_questions
 
 from ..tiny_models import WORDS
 from .conftest import FAMILIES
