@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from skorch.callbacks import Callback
 
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTokenTagger
 from skdice.losses import CrossEntropyLoss
 
 from ..corpora import easy_corpus, easy_pairs
+from ..spies import Spy, stop
 from .test_span import easy_questions
 
 FAST = {"lr": 3e-3, "batch_size": 4, "random_state": 0, "verbose": 0}
@@ -53,18 +53,11 @@ def test_each_loss_takes_its_own_epochs(tiny_bert, constants):
     assert why.endswith("Dice makes 2.")
 
 
-class Interrupt(Callback):
-    """Interrupts the second network; a checkpoint is the same without it."""
-
-    def on_epoch_end(self, net, **kwargs):
-        if not isinstance(net.criterion_, CrossEntropyLoss):
-            raise RuntimeError("stopped")
-
-
 def test_the_first_network_is_kept_if_the_second_is_interrupted(tiny_bert):
     tagger = DiceTokenTagger(tiny_bert, **FAST, loss="ce+dice", max_epochs=1)
     ce = clone(tagger).set_params(loss="ce").fit(X, y)
-    tagger.set_params(callbacks=[Interrupt()])
+    second = Spy("on_epoch_end", stop(RuntimeError("stopped"), lambda net, count: count == 2))
+    tagger.set_params(callbacks=[second])
     with pytest.raises(RuntimeError, match="stopped"):
         tagger.fit(X, y)
     assert tagger.interrupted_
