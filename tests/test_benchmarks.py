@@ -51,10 +51,9 @@ def test_a_row_holds_the_counts_of_every_bias(rows):
     assert "counts_same" in dice
 
 
-@pytest.mark.parametrize(
-    "regime, contender",
-    [("all", "dice, macro"), ("ratio-20", "ce, all rows"), ("24", "ce, half rate")],
-)
+@pytest.mark.parametrize("regime, contender", [
+    ("all", "dice, macro"), ("ratio-20", "ce, all rows"), ("24", "ce, half rate"),
+])  # fmt: skip
 def test_other_regimes(places, regime, contender):
     """All rows of the test part are scored where no rows are drawn."""
     row = execute(Run("E5", "BTC", regime, contender, 1, 0), *places)

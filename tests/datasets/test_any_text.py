@@ -73,10 +73,9 @@ def test_odd_characters_are_text(write, name):
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig"])
-@pytest.mark.parametrize(
-    "reader, content",
-    [(read_conll, "é\tX\n"), (read_pairs, "é\tb\t1\n"), (read_labeled_text, "1\té\n")],
-)
+@pytest.mark.parametrize("reader, content", [
+    (read_conll, "é\tX\n"), (read_pairs, "é\tb\t1\n"), (read_labeled_text, "1\té\n"),
+])  # fmt: skip
 def test_encodings(write, encoding, reader, content):
     X, _ = reader(write(content.encode(encoding)), encoding=encoding)
     assert "é" in str(X)
@@ -118,10 +117,9 @@ def read_all(reader, path):
 
 
 @pytest.mark.parametrize("reader", FILES)
-@pytest.mark.parametrize(
-    "end, suffix, pack",
-    [("\r", "", bytes), ("\r\n", ".gz", gzip.compress), ("\r", ".XZ", lzma.compress)],
-)
+@pytest.mark.parametrize("end, suffix, pack", [
+    ("\r", "", bytes), ("\r\n", ".gz", gzip.compress), ("\r", ".XZ", lzma.compress),
+])  # fmt: skip
 def test_all_lines_are_read(write, reader, end, suffix, pack):
     name, content = FILES[reader]
     expected = read_all(reader, write(content, name))

@@ -14,13 +14,11 @@ GENERATORS = [
 
 
 @pytest.mark.parametrize("make", GENERATORS)
-@pytest.mark.parametrize(
-    "make_state", [int, np.int64, np.random.RandomState, np.random.default_rng]
-)
-def test_random_state(make, make_state):
-    state = make_state(7)
+@pytest.mark.parametrize("kind", [int, np.int64, np.random.RandomState, np.random.default_rng])
+def test_random_state(make, kind):
+    state = kind(7)
     first = repr(make(40, random_state=state))
-    assert repr(make(40, random_state=make_state(7))) == first
+    assert repr(make(40, random_state=kind(7))) == first
     is_int = isinstance(state, int | np.integer)
     assert (repr(make(40, random_state=state)) == first) is is_int
 

@@ -296,9 +296,7 @@ def anchors(page: Path) -> set[str]:
     for heading in HEADING.findall(FENCED.sub("", page.read_text(encoding="utf-8"))):
         shown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
         slug = re.sub(r"[^\w\- ]", "", shown).replace(" ", "-")
-        n_before = sum(
-            re.fullmatch(rf"{re.escape(slug)}(-\d+)?", other) is not None for other in found
-        )
+        n_before = sum(bool(re.fullmatch(rf"{re.escape(slug)}(-\d+)?", other)) for other in found)
         found.append(f"{slug}-{n_before}" if n_before else slug)
     return set(found)
 

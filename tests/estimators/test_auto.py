@@ -352,9 +352,7 @@ class TestLossOutOfFold:
         estimator, X, y = make(case, tiny_models("bert"), loss="cv")
         estimator.fit(X, y)
         assert isinstance(estimator.loss_, CrossEntropyLoss | DiceLoss)
-        metric = {"texts": "accuracy", "two texts": "accuracy", "labels": "micro F1"}.get(
-            case, "F1"
-        )
+        metric = "accuracy" if "texts" in case else "micro F1" if case == "labels" else "F1"
         assert f"The mean {metric} of " in why_of(estimator, "loss")
 
     def test_folds_count_as_their_rows_and_those_without_a_class_are_left_out(self, tiny_models):
@@ -423,10 +421,9 @@ class TestNoDeadFit:
 OPEN = {"lr": "auto", "batch_size": 8, "random_state": 0, "verbose": 0}
 
 
-@pytest.mark.parametrize(
-    "loss, n_rows, n_epochs, share",
-    [("ce", 64, 6, 0.0), ("dice", 64, 12, 0.2), ("ce", 64, 12, 0.35), ("dice", 256, 6, 0.5)],
-)
+@pytest.mark.parametrize("loss, n_rows, n_epochs, share", [
+    ("ce", 64, 6, 0.0), ("dice", 64, 12, 0.2), ("ce", 64, 12, 0.35), ("dice", 256, 6, 0.5),
+])  # fmt: skip
 def test_what_has_found_the_classes_is_kept(loss, n_rows, n_epochs, share, quick_bert, constants):
     """However late the loss falls, and however little below that of the shares."""
     constants(lr=1, highest_lr=1e-3)

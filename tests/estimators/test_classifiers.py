@@ -296,9 +296,7 @@ class TestSimilarities:
         why = pairs.choices_.set_index("parameter").loc["similarities", "why"]
         assert "keep groups together" in why or "count equally" in why
 
-    @pytest.mark.parametrize(
-        "y, n_folds", [(np.arange(60) % 20, 3), (np.arange(60), 0)], ids=["three", "one"]
-    )
+    @pytest.mark.parametrize("y, n_folds", [(np.arange(60) % 20, 3), (np.arange(60), 0)])
     def test_a_class_may_be_in_few_groups(self, y, n_folds, tiny_bert):
         """The one of y = 0."""
         groups = np.arange(60) // 20

@@ -67,9 +67,8 @@ def test_three_networks_label_what_one_learns_from(tagger, seen):
     assert [*X, *X, UNLABELED[0], UNLABELED[2]] == taught.X
     assert [*Y, *Y, *teacher.predict(UNLABELED)[[0, 2]]] == taught.y
     sure = [p.max(1).min() for p in teacher.predict_proba([UNLABELED[0], UNLABELED[2]])]
-    np.testing.assert_allclose(
-        taught.weight, [*weight, *weight, *np.multiply(sure, 1.5)], rtol=1e-5
-    )
+    expected = [*weight, *weight, *np.multiply(sure, 1.5)]
+    np.testing.assert_allclose(taught.weight, expected, rtol=1e-5)
 
 
 def test_a_fit_can_be_repeated(tagger):

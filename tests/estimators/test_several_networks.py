@@ -131,15 +131,12 @@ def weights_of(estimator):
     return dict(estimator.net_.module_.named_parameters())
 
 
-@pytest.mark.parametrize(
-    "estimator, rows, more",
-    [
-        (DiceTokenTagger, ROWS, {"max_epochs": 2}),
-        (DiceTokenTagger, ROWS, {"max_epochs": 1, "n_members": 2, "crf": True}),
-        # The first network goes on from the one that its head began with.
-        (DicePairClassifier, easy_pairs(24), {"max_epochs": 2}),
-    ],
-)
+@pytest.mark.parametrize("estimator, rows, more", [
+    (DiceTokenTagger, ROWS, {"max_epochs": 2}),
+    (DiceTokenTagger, ROWS, {"max_epochs": 1, "n_members": 2, "crf": True}),
+    # The first network goes on from the one that its head began with.
+    (DicePairClassifier, easy_pairs(24), {"max_epochs": 2}),
+])  # fmt: skip
 def test_it_has_the_mean_of_what_each_loss_learns(tiny_bert, estimator, rows, more):
     both, ce, dice = (
         estimator(tiny_bert, loss=loss, **FAST, **more).fit(*rows)

@@ -50,9 +50,7 @@ class TestLearning:
         with pytest.raises(ValueError, match=r"Entities need chunk tags.*'NOUN', 'VERB'"):
             tagger.predict_spans(X)
 
-    @pytest.mark.parametrize(
-        "outside, share", [("O", "81%"), ("OTHER", "81%"), (None, None)], ids=str
-    )
+    @pytest.mark.parametrize("outside, share", [("O", "81%"), ("OTHER", "81%"), (None, None)])
     def test_entities_without_prefixes_are_warned_of(self, quick_bert, outside, share):
         X, y = easy_corpus(16)
         if outside is None:  # Parts of speech, of which none has most of the words.
@@ -229,9 +227,7 @@ class TestThresholds:
         assert len(scores) > 10
         for threshold in (0.0, scores[0], scores[len(scores) // 2], scores[-1], 1.0):
             left = of_each_kind.predict_spans(X, threshold=threshold).tolist()
-            assert left == [
-                [entity for entity in row if entity.score >= threshold] for row in found
-            ]
+            assert left == [[e for e in row if e.score >= threshold] for row in found]
         left = of_each_kind.predict_spans(X, threshold={"PER": 1.0}).tolist()
         assert left == [[e for e in row if e.label == "LOC" or e.score == 1.0] for row in found]
         assert any(left)

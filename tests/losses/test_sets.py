@@ -62,10 +62,8 @@ def test_sums_of_parts_give_value_and_gradient_of_the_whole(case):
 @pytest.mark.parametrize("case", OF_ITEMS, ids=lambda case: case.id)
 def test_separable_losses_are_weighted_means(case):
     logits, target = batch(case.kind)
-    n_valid = (target != -100).sum()
-    one_by_one = [
-        case.loss(logits[[i]], target[[i]]) for i in range(len(target)) if target[i] != -100
-    ]
+    n_valid = (target != IGNORED).sum()
+    one_by_one = [case.loss(logits[i], target[i]) for i in (target != IGNORED).nonzero()]
     mean = sum(one_by_one) / n_valid
     assert case.loss.separable is (not case.is_set or case.loss.level == "example")
     if case.loss.separable:
@@ -125,9 +123,7 @@ def test_weights_are_repetitions(case):
         torch.testing.assert_close(gradient, torch.zeros_like(logits).index_add(0, rows, repeated))
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.kind == "flat"], ids=lambda c: c.id
-)
+@pytest.mark.parametrize("case", [c for c in CASES if c.kind == "flat"], ids=lambda c: c.id)
 def test_shapes_and_types_of_a_binary_column(case):
     logits, target = batch("flat")
     expected = value_and_gradient(case.loss, logits, target)
@@ -136,9 +132,7 @@ def test_shapes_and_types_of_a_binary_column(case):
         torch.testing.assert_close((value, gradient.squeeze(1)), expected)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.kind == "classes"], ids=lambda c: c.id
-)
+@pytest.mark.parametrize("case", [c for c in CASES if c.kind == "classes"], ids=lambda c: c.id)
 def test_any_ignore_index(case):
     logits, target = batch("classes")
     expected = value_and_gradient(case.loss, logits, target)

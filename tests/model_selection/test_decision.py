@@ -238,9 +238,8 @@ class TestLabels:
         kept = [[e for e in row if e.score >= tuned.threshold_] for row in before]
         assert after.tolist() == kept
         assert 0 < sum(map(len, kept)) < sum(map(len, before))
-        assert [get_entities(row) for row in tuned.predict(X)] == [
-            [e[:3] for e in row] for row in kept
-        ]
+        spans = [[entity[:3] for entity in row] for row in kept]
+        assert [get_entities(row) for row in tuned.predict(X)] == spans
 
     def test_answers(self, tiny_bert):
         X, y = make_questions(15, ratio=24, unanswerable_share=0.4, random_state=0)
