@@ -1,16 +1,12 @@
 import random
+from functools import partial
 
 import numpy as np
 import pytest
 
 from skdice.datasets import make_pairs, make_questions, make_tagging
 
-GENERATORS = [
-    make_tagging,
-    lambda n, **parameters: make_tagging(n, nested=True, **parameters),
-    make_pairs,
-    make_questions,
-]
+GENERATORS = [make_tagging, partial(make_tagging, nested=True), make_pairs, make_questions]
 
 
 @pytest.mark.parametrize("make", GENERATORS)

@@ -8,14 +8,8 @@ import torch
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, cross_val_score
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSearchCV,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
+import skdice
+from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.fitting import EpochFacts, RowFacts, auto
 from skdice.losses import CrossEntropyLoss, DiceLoss, TverskyLoss
 from skdice.nn import Encoder
@@ -88,7 +82,7 @@ def crowded(n):
     (DiceTokenTagger, rare(5), DiceLoss, "entities are rare, and 4 of 24"),
     (DiceTokenTagger, tagged(16, "B-PER"), CrossEntropyLoss, "no other loss"),
     (DiceTokenTagger, tagged(16, "NOUN"), CrossEntropyLoss, "no other loss"),
-    (DiceQueryTagger, crowded(1001), DiceLoss, "few words"),
+    (skdice.DiceQueryTagger, crowded(1001), DiceLoss, "few words"),
     (DiceSpanExtractor, easy_questions(16), CrossEntropyLoss, "no other loss"),
     (DicePairClassifier, easy_pairs(16), CrossEntropyLoss, "no other loss"),
     (DiceTextClassifier, easy_texts(16), CrossEntropyLoss, "no other loss"),
@@ -150,7 +144,7 @@ def sparse(n, every):
     (DiceTextClassifier, "dice", easy_labels(32), 4),
     (DiceTokenTagger, "dice", ([["mary", "saw"] * 80] * 16, [["B-PER", "O"] * 80] * 16), 0),
     (DiceSpanExtractor, "dice", easy_questions(32), 4),
-    (DiceQueryTagger, "dice", easy_corpus(16), 3.5),
+    (skdice.DiceQueryTagger, "dice", easy_corpus(16), 3.5),
 ])  # fmt: skip
 def test_auto_in_each_estimator(estimator, loss, rows, expected, quick_bert):
     """A step has two rows; no more is remembered than a quarter of the steps of an epoch."""
@@ -211,7 +205,8 @@ class TestTooFewEpochs:
         assert (told.category, told.filename) == (UserWarning, __file__)
         recwarn.clear()
         quiet = DiceTokenTagger(tiny_bert, **FAST | {"batch_size": 8})
-        DiceSearchCV(quiet, n_trials=2, cv=2, random_state=0, refit=False).fit(*easy_corpus(96))
+        search = skdice.DiceSearchCV(quiet, n_trials=2, cv=2, random_state=0, refit=False)
+        search.fit(*easy_corpus(96))
         assert not [warning for warning in recwarn if "max_epochs" in str(warning.message)]
 
 

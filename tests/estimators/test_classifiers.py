@@ -176,8 +176,6 @@ class TestTables:
         assert classifier.feature_names_in_.tolist() == ["left", "right"]
         with pytest.raises(ValueError, match=r"\['left', 'right'\]; got \['right', 'left'\]"):
             classifier.predict(X[["right", "left"]])
-        with pytest.raises(ValueError, match=r"\['left', 'right'\]; got \['right', 'left'\]"):
-            classifier.fit(X, y, validation=(X[["right", "left"]], y))
         classifier.fit(X.to_numpy(), y)
         assert not hasattr(classifier, "feature_names_in_")
         assert not hasattr(classifier, "n_features_in_")

@@ -11,12 +11,7 @@ import pytest
 
 import skdice
 from skdice.exceptions import TruncationWarning
-from skdice.losses import (
-    CrossEntropyLoss,
-    DiceLoss,
-    SelfAdjustingDiceLoss,
-    WeightedCrossEntropyLoss,
-)
+from skdice.losses import CrossEntropyLoss, DiceLoss, WeightedCrossEntropyLoss
 
 from ..corpora import easy_corpus, easy_pairs, easy_texts
 from ..io.conftest import CASES
@@ -61,7 +56,7 @@ SHARED = [
     ({"loss": "dice", "alpha": 0.1}, ["alpha=0.1", "'tversky'"]),
     ({"loss": "dsc-paper", "memory": 5}, ["memory=5", "'dsc-paper'"]),
     ({"loss": DiceLoss(), "gamma": 1.0}, ["'gamma'", "None", "DiceLoss"]),
-    ({"loss": SelfAdjustingDiceLoss(alpha=-1)}, ["'alpha'", "SelfAdjustingDiceLoss"]),
+    ({"loss": skdice.losses.SelfAdjustingDiceLoss(alpha=-1)}, ["'alpha'", "SelfAdjustingDiceLoss"]),
     ({"loss": DiceLoss(level="word")}, ["'level'", "DiceLoss"]),
     ({"loss": DiceLoss(ignore_index=-1.5)}, ["'ignore_index'", "DiceLoss"]),
     ({"loss": DiceLoss(class_weight=[1.0] * 7)}, ["(7,)"]),

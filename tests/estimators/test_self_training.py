@@ -126,11 +126,8 @@ def test_pairs_of_a_table(quick_bert, seen):
     assert len(seen[1]) == 2 * len(pairs) + 2 * 3
     expected = classifier.predict_proba(pairs)
     others = pairs.rename(columns={"a": "c"})
-    for wrong in (
-        {"unlabeled": others},
-        {"unlabeled": others, "teacher": teacher},
-        {"validation": (others, LABELS)},
-    ):
+    unlabeled = {"unlabeled": others}
+    for wrong in (unlabeled, unlabeled | {"teacher": teacher}, {"validation": (others, LABELS)}):
         with pytest.raises(ValueError, match="columns of X must be those of the fit"):
             classifier.fit(pairs, LABELS, **wrong)
         np.testing.assert_array_equal(classifier.predict_proba(pairs), expected)

@@ -82,10 +82,8 @@ class TestPrediction:
         tagger.background_bias_ = -20.0
 
         def is_broken(row):
-            return any(
-                tag.startswith("I-") and before[2:] != tag[2:]
-                for before, tag in pairwise(["O", *row])
-            )
+            pairs = pairwise(["O", *row])
+            return any(tag[:2] == "I-" and before[2:] != tag[2:] for before, tag in pairs)
 
         assert not any(map(is_broken, tagger.predict(X)))
         assert any(map(is_broken, tagger.set_params(decode="argmax").predict(X)))

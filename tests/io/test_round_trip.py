@@ -24,11 +24,8 @@ METHODS = ("predict", "predict_proba", "decision_function", "predict_spans", "no
 
 def outputs(estimator, X):
     """Return what every prediction method gives, floats exactly."""
-    return {
-        name: np.asarray(getattr(estimator, name)(X)).tolist()
-        for name in METHODS
-        if hasattr(estimator, name)
-    }
+    names = [name for name in METHODS if hasattr(estimator, name)]
+    return {name: np.asarray(getattr(estimator, name)(X)).tolist() for name in names}
 
 
 def assert_same(a, b):

@@ -10,15 +10,7 @@ import torch
 from torch.nn import functional as F
 from torch.profiler import ProfilerActivity, profile
 
-from skdice.losses import (
-    CrossEntropyLoss,
-    DiceLoss,
-    MatchCandidates,
-    QueryLoss,
-    SpanLoss,
-    _combined,
-)
-from skdice.losses._combined import WindowTarget
+from skdice.losses import CrossEntropyLoss, DiceLoss, QueryLoss, SpanLoss, _combined
 from skdice.text import Ragged, offsets_from_lengths
 
 from ..nn.toy import ToyModule, forward_of, make_batcher, make_dataset, run_step
@@ -46,7 +38,7 @@ def span_windows(lengths=LENGTHS, seed=0, ignored=(), dtype=torch.float64):
         border[first + start, 0] = border[first + end, 1] = 1
     border[np.isin(row, ignored)] = IGNORED
     logits = 2 * rng.standard_normal((len(row), 2))
-    target = WindowTarget(*map(torch.from_numpy, (border, row)))
+    target = _combined.WindowTarget(*map(torch.from_numpy, (border, row)))
     return torch.from_numpy(logits).to(dtype), target
 
 
@@ -64,7 +56,7 @@ def query_windows(lengths=LENGTHS, seed=0, n_spans=2, dtype=torch.float64):
             match[i, start, end] = True
     logits = 2 * rng.standard_normal((len(row), 2 + 2 * SIZE))
     place = np.arange(len(row)) - first[row]
-    target = WindowTarget(*map(torch.from_numpy, (border, row, place, match)))
+    target = _combined.WindowTarget(*map(torch.from_numpy, (border, row, place, match)))
     return torch.from_numpy(logits).to(dtype), target
 
 
@@ -218,7 +210,9 @@ def naive_loss(loss, candidates, weights=(1.0, 1.0, 0.1)):
 
 
 @each_loss
-@pytest.mark.parametrize("candidates", [c for c in get_args(MatchCandidates) if "random" not in c])
+@pytest.mark.parametrize(
+    "candidates", [c for c in get_args(_combined.MatchCandidates) if "random" not in c]
+)
 def test_is_the_weighted_mean_of_three_losses(name, candidates):
     loss = QueryLoss(LOSSES[name], match_candidates=candidates)
     for seed in range(3):
@@ -292,7 +286,7 @@ def peak_memory(loss, n_windows, n_words, size=64):
     place = torch.arange(n_words).repeat(n_windows)
     match = torch.zeros(n_windows, n_words, n_words, dtype=torch.bool)
     match[row[::20], place[::20], place[::20]] = True
-    target = WindowTarget(border, row, place, match)
+    target = _combined.WindowTarget(border, row, place, match)
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         loss(logits, target).backward()
     events = [e for e in profiler.profiler.kineto_results.events() if e.name() == "[memory]"]
@@ -314,7 +308,7 @@ SPAN = {f"span {name}": SpanLoss(loss) for name, loss in LOSSES.items()}
 QUERY = {
     f"query {name} {candidates}": QueryLoss(loss, match_candidates=candidates)
     for name, loss in LOSSES.items()
-    for candidates in get_args(MatchCandidates)
+    for candidates in get_args(_combined.MatchCandidates)
 }
 EVERY = SPAN | QUERY
 SEPARABLE = [name for name in SPAN if "example" in name or "dsc" not in name]

@@ -70,10 +70,8 @@ def tied_batch(kind, seed):
 def test_hard_examples_that_tie(kind, background, average, ratio):
     how = {"average": average, "background": background, "ohem_ratio": ratio}
     for seed in range(6):
-        loss, (logits, target) = (
-            losses.SelfAdjustingDiceLoss(alpha=0.5, **how),
-            tied_batch(kind, seed),
-        )
+        loss = losses.SelfAdjustingDiceLoss(alpha=0.5, **how)
+        logits, target = tied_batch(kind, seed)
         expected = value_and_gradient(partial(plain_loss, loss), logits, target)
         torch.testing.assert_close(value_and_gradient(loss, logits, target), expected)
 

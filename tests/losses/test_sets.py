@@ -6,23 +6,15 @@ from sklearn.base import clone
 
 from skdice.losses import CrossEntropyLoss, DiceLoss, FocalLoss, SelfAdjustingDiceLoss, TverskyLoss
 
-from .catalogue import (
-    CASES,
-    IDS,
-    IGNORED,
-    LABEL_WEIGHT,
-    LEVELS_AND_AVERAGES,
-    LOSSES_OF_LABELS,
-    batch,
-    value_and_gradient,
-)
+from . import catalogue
+from .catalogue import CASES, IDS, IGNORED, batch, value_and_gradient
 
 # Of the labels of an item some alone may be ignored.
 OF_ITEMS = [case for case in CASES if case.kind != "labels"]
 WEIGHT = torch.tensor([0.5, 2.0, 1.0, 0.0, 3.0, 1.25, 1.0, 0.75, 2.5, 1.0], dtype=torch.float64)
 
 
-@pytest.mark.parametrize("level, average", LEVELS_AND_AVERAGES)
+@pytest.mark.parametrize("level, average", catalogue.LEVELS_AND_AVERAGES)
 @pytest.mark.parametrize("cls", [DiceLoss, TverskyLoss, SelfAdjustingDiceLoss])
 def test_auto_background_is_none(cls, level, average):
     logits, target = batch("classes")
@@ -154,11 +146,11 @@ def test_weights_of_cells_of_several_labels(loss):
     torch.testing.assert_close(loss.total_weight(target, weight), divisor)
 
 
-@pytest.mark.parametrize("name", LOSSES_OF_LABELS)
+@pytest.mark.parametrize("name", catalogue.LOSSES_OF_LABELS)
 def test_one_label_is_one_binary_column(name):
-    loss = clone(LOSSES_OF_LABELS[name])
+    loss = clone(catalogue.LOSSES_OF_LABELS[name])
     if loss.class_weight is not None:
-        loss.set_params(class_weight=LABEL_WEIGHT[0])
+        loss.set_params(class_weight=catalogue.LABEL_WEIGHT[0])
     if getattr(loss, "background", None) == 1:
         loss.set_params(background=0)
     logits, target = batch("flat", n_items=7)

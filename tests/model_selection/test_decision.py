@@ -12,13 +12,8 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
+import skdice
+from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.datasets import make_questions
 from skdice.metrics import get_entities, squad_f1_score
 from skdice.model_selection import cross_val_predict_proba, tune_decision
@@ -42,10 +37,10 @@ def pairs(tiny_bert):
     return fit(DicePairClassifier, tiny_bert, easy_pairs(64), loss="ce")
 
 
-@pytest.fixture(scope="module", params=[DiceTokenTagger, DiceQueryTagger])
+@pytest.fixture(scope="module", params=[DiceTokenTagger, skdice.DiceQueryTagger])
 def tagger(request, tiny_bert):
     parameters = {"max_epochs": 8}
-    if request.param is DiceQueryTagger:  # It still errs.
+    if request.param is skdice.DiceQueryTagger:  # It still errs.
         queries = {"PER": "john mary", "LOC": "oslo paris"}
         parameters = {"max_epochs": 5, "random_state": 2, "queries": queries}
         parameters["negative_ratio"] = None
@@ -80,7 +75,7 @@ def test_sample_weight(pairs, options):
     np.testing.assert_array_equal(weighted.predict(X[:30]), half.predict(X[:30]))
 
 
-@pytest.mark.parametrize("cls", [DiceTokenTagger, DiceQueryTagger])
+@pytest.mark.parametrize("cls", [DiceTokenTagger, skdice.DiceQueryTagger])
 def test_weights_of_sentences(tiny_bert, cls):
     X, y = easy_corpus(40, seed=1)
     tagger = fit(cls, tiny_bert, easy_corpus(40), lr=5e-3, max_epochs=4)

@@ -15,13 +15,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.datasets import make_classification
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import (
-    GridSearchCV,
-    GroupKFold,
-    KFold,
-    StratifiedKFold,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -59,7 +53,7 @@ class TestResults:
     def test_as_of_a_grid_search(self):
         """The same candidates in GridSearchCV give the same table."""
         X, y = make_classification(60, random_state=0)
-        cv = StratifiedKFold(3)
+        cv = sklearn.model_selection.StratifiedKFold(3)
 
         def space(trial):
             more = {"l1_ratio": 0.5, "solver": "saga", "class_weight": {0: 1, 1: 2}}

@@ -38,11 +38,8 @@ def make_sampler(dataset, step_size=4, batch_size=4, seed=0, **more):
 
 def rows_of(step, name):
     """Return the windows of a step in order, without their padding."""
-    return [
-        row[mask.bool()].tolist()
-        for batch in step
-        for row, mask in zip(batch[name], batch["attention_mask"])
-    ]
+    padded = [pair for batch in step for pair in zip(batch[name], batch["attention_mask"])]
+    return [row[mask.bool()].tolist() for row, mask in padded]
 
 
 @given(texts.filter(lambda rows: any(n for _, n in rows)), st.booleans(), st.data())
