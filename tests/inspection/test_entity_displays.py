@@ -78,7 +78,7 @@ def test_nested_entities(gold, predicted, expected):
     counts = display.frame.stack()
     assert set(counts) <= {0, 1}
     assert [gold + found for gold, found in counts[counts > 0].index] == expected
-    display.figure_.canvas.draw_counts()
+    display.figure_.canvas.draw()
 
 
 TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC", "O"], []]
@@ -175,10 +175,10 @@ def test_points_are_those_of_the_metrics_and_of_scikit_learn(corpus):
     ([["O"]], [[(0, 1, "A", 0.5)]], ["– micro (no gold)", "– A (no gold)"]),
     ([["B-$x"]], [[(0, 1, "$x", 0.5)]], ["1.00 micro", r"1.00 \$x"]),
 ])  # fmt: skip
-def test_nothing_to_draw_curves(y_true, found, legend):
+def test_nothing_to_draw(y_true, found, legend):
     display = draw_curves(y_true, found)
     assert texts_of_legend(display) == legend
-    display.figure_.canvas.draw_curves()
+    display.figure_.canvas.draw()
 
 
 def test_nothing_is_cut_off():
@@ -187,7 +187,7 @@ def test_nothing_is_cut_off():
     entities = [[Entity(0, 1, label, 0.5)] for label in labels]
     curves, counts = draw_curves(gold, entities), draw_counts(gold, gold)
     for display, shown in [(curves, curves.ax_.get_legend()), (counts, counts.ax_._left_title)]:
-        display.figure_.canvas.draw_curves()
+        display.figure_.canvas.draw()
         inside, box = display.figure_.bbox, shown.get_window_extent()
         assert inside.x0 < box.x0 < box.x1 < inside.x1
         assert inside.y0 < box.y0 < box.y1 < inside.y1
