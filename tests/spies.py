@@ -1,8 +1,11 @@
-"""What tests look into fits with: a callback that may stop them, and what a fit has set."""
+"""What tests look into fits with, and what stops them: a callback, and a disk that is full."""
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 
+import pytest
 from skorch.callbacks import Callback
 
 
@@ -55,3 +58,15 @@ def stop(error, when=lambda net, count: True):
             raise error
 
     return stop_there
+
+
+@contextmanager
+def limited_file_size(n_bytes: int) -> Iterator[None]:
+    """Let writes fail that make a file longer than so many bytes; skip where that cannot be set."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

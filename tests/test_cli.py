@@ -17,26 +17,10 @@ import pandas as pd
 import pytest
 
 import skdice
-from skdice import (
-    DicePairClassifier,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-    compare_losses,
-    datasets,
-    imbalance_report,
-)
+from skdice import datasets
 from skdice.__main__ import main
 from skdice._cli._commands import READ_OPTIONS
-from skdice.datasets import (
-    make_questions,
-    read_conll,
-    read_labeled_text,
-    read_pairs,
-    read_squad,
-    write_conll,
-)
-from skdice.estimators import DiceQueryTagger, load_pretrained
+from skdice.estimators import load_pretrained
 
 from .corpora import easy_corpus, easy_pairs, easy_texts
 
@@ -49,13 +33,13 @@ TEXTS = ["john saw oslo", "", '"mary" went\tto paris', "the said", " anna\u2028p
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    write_conll("train.conll", *easy_corpus(32))
-    write_conll("test.conll", *easy_corpus(20, 1))
+    datasets.write_conll("train.conll", *easy_corpus(32))
+    datasets.write_conll("test.conll", *easy_corpus(20, 1))
     pairs = "\n".join(f"{a} .\t{b} .\t{label}" for (a, b), label in zip(*easy_pairs(24)))
     Path("pairs.tsv").write_text(pairs, encoding="utf-8")
     texts = "\n".join(f"{label}\t{text}" for text, label in zip(*easy_texts(24)))
     Path("texts.tsv").write_text(texts, encoding="utf-8")
-    X, y = make_questions(12, random_state=0)
+    X, y = datasets.make_questions(12, random_state=0)
     paragraphs = []
     for i, (question, context) in enumerate(zip(X["question"], X["context"])):
         answers = [{"text": y[i]["text"][0], "answer_start": y[i]["answer_start"][0]}]
@@ -69,7 +53,7 @@ def folder(tmp_path, monkeypatch):
 def tagger(quick_bert, tmp_path_factory):
     """Directory of a saved tagger that finds entities."""
     X, y = easy_corpus(60)
-    fitted = DiceTokenTagger(
+    fitted = skdice.DiceTokenTagger(
         quick_bert, loss="ce", max_epochs=6, lr=5e-3, random_state=0, verbose=0, device="cpu"
     ).fit(X, y)
     directory = tmp_path_factory.mktemp("saved") / "tagger"
@@ -104,7 +88,7 @@ def read_tsv(text):
 
 
 def test_report_equals_python(folder, run):
-    expected = imbalance_report(read_conll("train.conll")[1]).reset_index()
+    expected = skdice.imbalance_report(datasets.read_conll("train.conll")[1]).reset_index()
     status, out, err = run("report train.conll")
     note = "skdice: train.conll: 32 rows for --task tagging, read by read_conll\n"
     assert (status, err) == (0, note)
@@ -132,22 +116,22 @@ def test_task_and_reader(folder, run, options, reader):
         assert set(read_tsv(out)["class"]) == {"all", "B-PER", "O"}
 
 
-READERS = {"texts": read_labeled_text, "pairs": read_pairs, "questions": read_squad}
+READERS = {"texts": "read_labeled_text", "pairs": "read_pairs", "questions": "read_squad"}
 
 
 @pytest.mark.parametrize("file, task, cls, lines", [
-    ("texts.tsv", "texts", DiceTextClassifier, ["john saw oslo", "", "mary went"]),
-    ("pairs.tsv", "pairs", DicePairClassifier, ["john saw\tmary saw", "a\tb"]),
-    ("questions.json", "questions", DiceSpanExtractor, ["Who ran?\tAnna ran.", "Who?\tAnna."]),
-    ("pos.conll", "tagging", DiceTokenTagger, ["john saw oslo", "mary went."]),
-    ("train.conll", "query-tagging", DiceQueryTagger, ["john saw oslo", "", "to paris"]),
+    ("texts.tsv", "texts", skdice.DiceTextClassifier, ["john saw oslo", "", "mary went"]),
+    ("pairs.tsv", "pairs", skdice.DicePairClassifier, ["john saw\tmary saw", "a\tb"]),
+    ("questions.json", "questions", skdice.DiceSpanExtractor, ["Who?\tAnna ran.", "Who?\tAnna."]),
+    ("pos.conll", "tagging", skdice.DiceTokenTagger, ["john saw oslo", "mary went."]),
+    ("train.conll", "query-tagging", skdice.DiceQueryTagger, ["john saw oslo", "", "to paris"]),
 ])  # fmt: skip
 def test_every_task_as_in_python(folder, run, tiny_bert, file, task, cls, lines):
     Path("pos.conll").write_text("john\tNN\nran\tVB\n\nmary\tNN\nsaw\tVB\n\n")
     options = f"--model {tiny_bert} --loss ce --epochs 2 --seed 3 {FAST}"
     status, out, err = run(f"fit {file} --task {task} {options} --out out/model")
     assert status == 0
-    X, y = READERS.get(task, read_conll)(file)
+    X, y = getattr(datasets, READERS.get(task, "read_conll"))(file)
     parameters = {"loss": "ce", "max_epochs": 2, "lr": 2e-3, "batch_size": 8, "device": "cpu"}
     by_hand = cls(tiny_bert, **parameters, random_state=3, verbose=0).fit(X, y)
     saved = load_pretrained("out/model")
@@ -186,14 +170,13 @@ def test_every_task_as_in_python(folder, run, tiny_bert, file, task, cls, lines)
         np.testing.assert_allclose(found["score"], saved.predict_proba(X).max(axis=1), rtol=1e-5)
 
 
-class TestFit:
-    def test_a_file_to_validate_on(self, folder, run, tiny_bert):
-        options = f"--model {tiny_bert} --epochs 2 {FAST} --valid test.conll --set patience=1"
-        status, out, _ = run(f"fit train.conll --out t {options}")
-        assert status == 0
-        saved = load_pretrained("t")
-        best = read_tsv(out)["valid_score"][saved.best_epoch_ - 1]
-        assert saved.score(*read_conll("test.conll")) == pytest.approx(best, rel=1e-5)
+def test_fit_with_a_file_to_validate_on(folder, run, tiny_bert):
+    options = f"--model {tiny_bert} --epochs 2 {FAST} --valid test.conll --set patience=1"
+    status, out, _ = run(f"fit train.conll --out t {options}")
+    assert status == 0
+    saved = load_pretrained("t")
+    best = read_tsv(out)["valid_score"][saved.best_epoch_ - 1]
+    assert saved.score(*datasets.read_conll("test.conll")) == pytest.approx(best, rel=1e-5)
 
 
 def test_compare_equals_python(folder, run, tiny_bert):
@@ -201,10 +184,10 @@ def test_compare_equals_python(folder, run, tiny_bert):
     fit = f"--model {tiny_bert} --epochs 1 {FAST}"
     status, out, err = run(f"compare train.conll test.conll {options} {fit}")
     assert status == 0
-    estimator = DiceTokenTagger(tiny_bert, max_epochs=1, lr=2e-3, batch_size=8, device="cpu")
-    rows = [*read_conll("train.conll"), *read_conll("test.conll")]
+    estimator = skdice.DiceTokenTagger(tiny_bert, max_epochs=1, lr=2e-3, batch_size=8, device="cpu")
+    rows = [*datasets.read_conll("train.conll"), *datasets.read_conll("test.conll")]
     options = {"losses": ("ce", "dice"), "seeds": (0, 1), "tune_threshold": True, "verbose": 0}
-    comparison = compare_losses(estimator, *rows, **options)
+    comparison = skdice.compare_losses(estimator, *rows, **options)
     expected = comparison.table().reset_index()
     pd.testing.assert_frame_equal(read_tsv(out), expected, check_dtype=False, rtol=1e-5)
     assert "4/4" in err
@@ -238,7 +221,7 @@ class TestLabelsOfSeveralFiles:
         assert (status, "Traceback" in err) == (0, False)
         rows = read_tsv(out).set_index("rows")
         assert list(rows) == ["precision", "recall", "f1-score", "support", "accuracy"]
-        X, y = read_labeled_text("ints.tsv")
+        X, y = datasets.read_labeled_text("ints.tsv")
         right = np.mean(load_pretrained("a").predict(X) == y.astype(str))
         assert rows.loc["accuracy", ["accuracy", "support"]].tolist() == [right, 12]
         assert rows.loc["accuracy", "precision":"f1-score"].isna().all()
@@ -280,8 +263,8 @@ class TestPredict:
     def test_several_labels(self, folder, run, tiny_bert):
         X = easy_texts(12)[0]
         many = np.stack([np.arange(12) % 2, np.ones(12)], axis=1).astype(int)
-        fitted = DiceTextClassifier(tiny_bert, max_epochs=1, verbose=0, device="cpu").fit(X, many)
-        fitted.save_pretrained("a")
+        fitted = skdice.DiceTextClassifier(tiny_bert, max_epochs=1, verbose=0, device="cpu")
+        fitted.fit(X, many).save_pretrained("a")
         table = read_tsv(run("predict a", stdin="\n".join(X).encode())[1])
         found = np.zeros_like(many)
         found[table["line"] - 1, table["label"]] = 1

@@ -49,10 +49,8 @@ def build_distilbert(path: Path, num_hidden_layers: int = 2) -> str:
 def build_mpnet(path: Path, **config) -> str:
     """Positions are counted from the padding index on, if the ids of pieces are given."""
     n_pieces = _save_wordpiece(tr.MPNetTokenizerFast, path, ["<s>", "<pad>", "</s>", "[UNK]"])
-    torch_config = tr.MPNetConfig(
-        vocab_size=n_pieces, max_position_embeddings=66, **{**SIZES, **config}
-    )
-    return save(tr.MPNetModel(torch_config, add_pooling_layer=False), path)
+    config = {"vocab_size": n_pieces, "max_position_embeddings": 66, **SIZES, **config}
+    return save(tr.MPNetModel(tr.MPNetConfig(**config), add_pooling_layer=False), path)
 
 
 def build_electra(path: Path, **config) -> str:

@@ -10,14 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.datasets import (
-    read_conll,
-    read_conllu,
-    read_doccano,
-    read_labeled_text,
-    read_pairs,
-    read_squad,
-)
+from skdice import datasets
+from skdice.datasets import read_conll, read_labeled_text, read_pairs
 
 
 def quote(rows, separator):
@@ -43,7 +37,7 @@ FORMATS = {
     "conll space":
         (lines("{1} X\n"), lambda path: read_conll(path, separator=" ")[0][0], " \t\r\n"),
     "conllu": (lines("{0}\t{1}\t_\tX" + "\t_" * 6 + "\n"),
-               lambda path: read_conllu(path)[0][0], "\t\r\n"),
+               lambda path: datasets.read_conllu(path)[0][0], "\t\r\n"),
     "glue": (lambda texts: "sentence1\tsentence2\tlabel\n" + lines("{1}\tb\t1\n")(texts),
              lambda path: [first for first, _ in read_pairs(path)[0]], "\t\r\n"),
     "er": (lines("a\t{1}\t1\n"), lambda path: [b for _, b in read_pairs(path, layout="er")[0]],
@@ -56,7 +50,7 @@ FORMATS = {
     "tsv": (lines("1\t{1}\n"), lambda path: read_labeled_text(path, text=1, label=0)[0], "\t\r\n"),
     "spaces": (lines("1 {1}\n"),
                lambda path: read_labeled_text(path, text=1, label=0, separator=" ")[0], "\r\n"),
-    "squad": (write_squad, lambda path: list(read_squad(path)[0]["context"]), ""),
+    "squad": (write_squad, lambda path: list(datasets.read_squad(path)[0]["context"]), ""),
 }  # fmt: skip
 ODD = ["\u00a0", "\u200b", "\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\u3000", "😀", '"']
 
@@ -73,10 +67,9 @@ def test_odd_characters_are_text(write, name):
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig"])
-@pytest.mark.parametrize(
-    "reader, content",
-    [(read_conll, "é\tX\n"), (read_pairs, "é\tb\t1\n"), (read_labeled_text, "1\té\n")],
-)
+@pytest.mark.parametrize("reader, content", [
+    (read_conll, "é\tX\n"), (read_pairs, "é\tb\t1\n"), (read_labeled_text, "1\té\n"),
+])  # fmt: skip
 def test_encodings(write, encoding, reader, content):
     X, _ = reader(write(content.encode(encoding)), encoding=encoding)
     assert "é" in str(X)
@@ -104,10 +97,10 @@ CONLLU = "1\ta\t_\tX" + "\t_" * 6 + "\n2\tb\t_\tY" + "\t_" * 6 + "\n\n1\tc\t_\tX
 # For each reader: the name of a file, and its content in several lines.
 FILES = {
     read_conll: ("a.conll", "a X\nb Y\n\nc Z\n"),
-    read_conllu: ("a.conllu", CONLLU),
+    datasets.read_conllu: ("a.conllu", CONLLU),
     read_labeled_text: ("a.tsv", "1\ta b\n0\tc d\n1\te f\n"),
     read_pairs: ("a.tsv", "sentence1\tsentence2\tlabel\na b\tb\t1\nc d\td\t0\n"),
-    read_doccano: ("all.jsonl", '{"text": "ab", "label": [[0, 1, "X"]]}\n' * 2),
+    datasets.read_doccano: ("all.jsonl", '{"text": "ab", "label": [[0, 1, "X"]]}\n' * 2),
 }
 CSV = 'label,text\nham,"a\rb\r\nc"\nspam,"d, e"\n'
 
@@ -118,10 +111,9 @@ def read_all(reader, path):
 
 
 @pytest.mark.parametrize("reader", FILES)
-@pytest.mark.parametrize(
-    "end, suffix, pack",
-    [("\r", "", bytes), ("\r\n", ".gz", gzip.compress), ("\r", ".XZ", lzma.compress)],
-)
+@pytest.mark.parametrize("end, suffix, pack", [
+    ("\r", "", bytes), ("\r\n", ".gz", gzip.compress), ("\r", ".XZ", lzma.compress),
+])  # fmt: skip
 def test_all_lines_are_read(write, reader, end, suffix, pack):
     name, content = FILES[reader]
     expected = read_all(reader, write(content, name))
@@ -143,7 +135,7 @@ def test_tables_with_quotes(write):
 
 def test_errors_count_lines_that_end_in_cr(write):
     for reader, content, line in (
-        (read_doccano, '{"text": "a", "label": []}\r{"text": 1}', 2),
+        (datasets.read_doccano, '{"text": "a", "label": []}\r{"text": 1}', 2),
         (read_conll, "a X\r\rb\r", 3),
         (read_conll, b"a X\rb\xff X\r", 2),
     ):

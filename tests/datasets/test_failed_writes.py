@@ -5,7 +5,7 @@ import pytest
 
 from skdice.datasets import read_conll, write_conll, write_doccano, write_label_studio
 
-from ..limits import limited_file_size
+from ..spies import limited_file_size
 
 TEXTS = [f"text {i}" for i in range(100)]
 SPANS = [[(0, 4, "X")]] * 100

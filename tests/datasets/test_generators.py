@@ -1,26 +1,20 @@
 import random
+from functools import partial
 
 import numpy as np
 import pytest
 
 from skdice.datasets import make_pairs, make_questions, make_tagging
 
-GENERATORS = [
-    make_tagging,
-    lambda n, **parameters: make_tagging(n, nested=True, **parameters),
-    make_pairs,
-    make_questions,
-]
+GENERATORS = [make_tagging, partial(make_tagging, nested=True), make_pairs, make_questions]
 
 
 @pytest.mark.parametrize("make", GENERATORS)
-@pytest.mark.parametrize(
-    "make_state", [int, np.int64, np.random.RandomState, np.random.default_rng]
-)
-def test_random_state(make, make_state):
-    state = make_state(7)
+@pytest.mark.parametrize("kind", [int, np.int64, np.random.RandomState, np.random.default_rng])
+def test_random_state(make, kind):
+    state = kind(7)
     first = repr(make(40, random_state=state))
-    assert repr(make(40, random_state=make_state(7))) == first
+    assert repr(make(40, random_state=kind(7))) == first
     is_int = isinstance(state, int | np.integer)
     assert (repr(make(40, random_state=state)) == first) is is_int
 

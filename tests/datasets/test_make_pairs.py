@@ -35,11 +35,7 @@ def read_relation(sentence):
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    n_samples=st.integers(2, 120),
-    positive_share=st.floats(0.01, 0.99),
-    random_state=st.integers(0, 2**40),
-)
+@given(st.integers(2, 120), st.floats(0.01, 0.99), st.integers(0, 2**40))
 def test_form(n_samples, positive_share, random_state):
     X, y = make_pairs(n_samples, positive_share=positive_share, random_state=random_state)
     assert type(X) is list

@@ -71,16 +71,9 @@ def test_ratio(n_samples, share, ratio):
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    n_samples=st.integers(1, 40),
-    ratio=st.floats(62, 150),
-    share=st.floats(0, 0.5),
-    random_state=st.integers(0, 2**40),
-)
-def test_form(n_samples, ratio, share, random_state):
-    X, y = make_questions(
-        n_samples, ratio=ratio, unanswerable_share=share, random_state=random_state
-    )
+@given(st.integers(1, 40), st.floats(62, 150), st.floats(0, 0.5), st.integers(0, 2**40))
+def test_form(n_samples, ratio, share, seed):
+    X, y = make_questions(n_samples, ratio=ratio, unanswerable_share=share, random_state=seed)
     assert type(X) is pd.DataFrame
     assert list(X.columns) == ["id", "title", "question", "context"]
     assert set(X.dtypes) == {np.dtype(object)}

@@ -30,12 +30,7 @@ def test_ratio(ratio, ambiguity, nested):
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    n_sentences=st.integers(1, 60),
-    ratio=st.floats(2, 300),
-    ambiguity=st.floats(0, 1),
-    random_state=st.integers(0, 2**40),
-)
+@given(st.integers(1, 60), st.floats(2, 300), st.floats(0, 1), st.integers(0, 2**40))
 def test_form(n_sentences, ratio, ambiguity, random_state):
     X, y = make_tagging(n_sentences, ratio=ratio, ambiguity=ambiguity, random_state=random_state)
     assert type(X) is type(y) is list

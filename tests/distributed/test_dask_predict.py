@@ -1,5 +1,6 @@
 import copy
 import itertools
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -75,9 +76,8 @@ def predict(estimator, source, destination, columns="words", **options):
 
 
 def files_of(directory):
-    return sorted(
-        path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()
-    )
+    files = filter(Path.is_file, directory.rglob("*"))
+    return sorted(path.relative_to(directory).as_posix() for path in files)
 
 
 def read(directory):

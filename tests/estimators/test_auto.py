@@ -8,14 +8,8 @@ import torch
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, cross_val_score
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSearchCV,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
+import skdice
+from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.fitting import EpochFacts, RowFacts, auto
 from skdice.losses import CrossEntropyLoss, DiceLoss, TverskyLoss
 from skdice.nn import Encoder
@@ -88,7 +82,7 @@ def crowded(n):
     (DiceTokenTagger, rare(5), DiceLoss, "entities are rare, and 4 of 24"),
     (DiceTokenTagger, tagged(16, "B-PER"), CrossEntropyLoss, "no other loss"),
     (DiceTokenTagger, tagged(16, "NOUN"), CrossEntropyLoss, "no other loss"),
-    (DiceQueryTagger, crowded(1001), DiceLoss, "few words"),
+    (skdice.DiceQueryTagger, crowded(1001), DiceLoss, "few words"),
     (DiceSpanExtractor, easy_questions(16), CrossEntropyLoss, "no other loss"),
     (DicePairClassifier, easy_pairs(16), CrossEntropyLoss, "no other loss"),
     (DiceTextClassifier, easy_texts(16), CrossEntropyLoss, "no other loss"),
@@ -150,7 +144,7 @@ def sparse(n, every):
     (DiceTextClassifier, "dice", easy_labels(32), 4),
     (DiceTokenTagger, "dice", ([["mary", "saw"] * 80] * 16, [["B-PER", "O"] * 80] * 16), 0),
     (DiceSpanExtractor, "dice", easy_questions(32), 4),
-    (DiceQueryTagger, "dice", easy_corpus(16), 3.5),
+    (skdice.DiceQueryTagger, "dice", easy_corpus(16), 3.5),
 ])  # fmt: skip
 def test_auto_in_each_estimator(estimator, loss, rows, expected, quick_bert):
     """A step has two rows; no more is remembered than a quarter of the steps of an epoch."""
@@ -211,7 +205,8 @@ class TestTooFewEpochs:
         assert (told.category, told.filename) == (UserWarning, __file__)
         recwarn.clear()
         quiet = DiceTokenTagger(tiny_bert, **FAST | {"batch_size": 8})
-        DiceSearchCV(quiet, n_trials=2, cv=2, random_state=0, refit=False).fit(*easy_corpus(96))
+        search = skdice.DiceSearchCV(quiet, n_trials=2, cv=2, random_state=0, refit=False)
+        search.fit(*easy_corpus(96))
         assert not [warning for warning in recwarn if "max_epochs" in str(warning.message)]
 
 
@@ -352,9 +347,7 @@ class TestLossOutOfFold:
         estimator, X, y = make(case, tiny_models("bert"), loss="cv")
         estimator.fit(X, y)
         assert isinstance(estimator.loss_, CrossEntropyLoss | DiceLoss)
-        metric = {"texts": "accuracy", "two texts": "accuracy", "labels": "micro F1"}.get(
-            case, "F1"
-        )
+        metric = "accuracy" if "texts" in case else "micro F1" if case == "labels" else "F1"
         assert f"The mean {metric} of " in why_of(estimator, "loss")
 
     def test_folds_count_as_their_rows_and_those_without_a_class_are_left_out(self, tiny_models):
@@ -423,10 +416,9 @@ class TestNoDeadFit:
 OPEN = {"lr": "auto", "batch_size": 8, "random_state": 0, "verbose": 0}
 
 
-@pytest.mark.parametrize(
-    "loss, n_rows, n_epochs, share",
-    [("ce", 64, 6, 0.0), ("dice", 64, 12, 0.2), ("ce", 64, 12, 0.35), ("dice", 256, 6, 0.5)],
-)
+@pytest.mark.parametrize("loss, n_rows, n_epochs, share", [
+    ("ce", 64, 6, 0.0), ("dice", 64, 12, 0.2), ("ce", 64, 12, 0.35), ("dice", 256, 6, 0.5),
+])  # fmt: skip
 def test_what_has_found_the_classes_is_kept(loss, n_rows, n_epochs, share, quick_bert, constants):
     """However late the loss falls, and however little below that of the shares."""
     constants(lr=1, highest_lr=1e-3)

@@ -20,8 +20,7 @@ from skdice.nn import DirectoryCheckpoint
 from ..corpora import easy_texts
 from ..io.conftest import CASES, make
 from ..io.test_save_safety import in_a_process
-from ..limits import limited_file_size
-from ..spies import Spy, fitted_state, stop
+from ..spies import Spy, fitted_state, limited_file_size, stop
 
 EPOCHS = 4
 DROPOUT_MATTERS = {"max_epochs": EPOCHS, "lr": 3e-3, "batch_size": 4}

@@ -9,23 +9,11 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-    imbalance_report,
-)
+import skdice
+from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.inspection import TaggingErrors
 from skdice.metrics import entity_f1_score, tag_f1_score
-from skdice.model_selection import (
-    DiceSearchCV,
-    StratifiedTagKFold,
-    compare_losses,
-    cross_val_predict_proba,
-    tune_decision,
-)
+from skdice.model_selection import StratifiedTagKFold, cross_val_predict_proba, tune_decision
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..spies import internals
@@ -75,7 +63,7 @@ def spans(column, table):
     X, y = easy_corpus(12)
     rows = [[(i, i + 1, tag[2:]) for i, tag in enumerate(row) if tag != "O"] for row in y]
     dicts = [[dict(zip(("start", "end", "label"), span)) for span in row] for row in rows]
-    return DiceQueryTagger, X, rows, column(X), column(dicts)
+    return skdice.DiceQueryTagger, X, rows, column(X), column(dicts)
 
 
 def texts(column, table):
@@ -129,19 +117,19 @@ def fit(estimator, X, y):
 
 def validate(estimator, X, y):
     history = clone(estimator).fit(X, y, validation=(X, y)).history_
-    return history.filter(regex="loss|score").to_dict(), imbalance_report(y, X).to_dict()
+    return history.filter(regex="loss|score").to_dict(), skdice.imbalance_report(y, X).to_dict()
 
 
 def compare_and_decide(estimator, X, y):
     options = {"losses": ("dice",), "baseline": "dice", "seeds": (0,), "verbose": 0}
-    frame = compare_losses(estimator, X, y, X, y, **options).frame
+    frame = skdice.compare_losses(estimator, X, y, X, y, **options).frame
     tuned = tune_decision(estimator.fit(X, y), X, y, cv=2)
     return frame.drop(columns="fit_seconds").to_dict(), tuned.predict(X).tolist()
 
 
 def search_in_folds(estimator, X, y):
     how = {"n_trials": 1, "cv": StratifiedTagKFold(2), "random_state": 0, "verbose": 0}
-    found = DiceSearchCV(estimator, {"lr": [1e-3]}, **how).fit(X, y)
+    found = skdice.DiceSearchCV(estimator, {"lr": [1e-3]}, **how).fit(X, y)
     folds = cross_val_predict_proba(estimator, X, y, cv=StratifiedTagKFold(2))
     return found.best_score_, found.predict(X).tolist(), [p.tolist() for p in folds]
 

@@ -49,10 +49,21 @@ def test_a_decision_that_is_set_is_the_decision(fitted, case, name, value):
     ("queries", {"XYZ": 0.5}, "may have the labels 'LOC', 'PER'. Got 'XYZ' instead"),
     ("tagger", {"PER": 2}, "threshold_ of PER"),
     ("queries", {"PER": None}, "threshold_ of PER"),
+    ("pairs", [0.5, 0.5], r"one float in the range \[0, 1\]. Got 2 of them"),
+    ("pairs", [0.5], "Got 1 of them"),
+    ("pairs", 1.5, "Got 1.5"),
+    ("labels", [0.5] * 3, "an array of 2, one for each of the labels. Got 3 of them"),
+    ("labels", [[0.5, 0.5]], r"shape \(1, 2\)"),
+    ("labels", [0.5, np.nan], "Got nan"),
+    ("texts", [0.5, 0.5], "an array of 3, one for each of the classes. Got 2 of them"),
+    ("texts", [0.5, [0.1], 0.2], r"Got \[0.1\]"),
 ])  # fmt: skip
 def test_what_cannot_decide_is_refused(fitted, case, bad, message):
+    estimator = fitted(case)
+    before = estimator.threshold_
     with pytest.raises(ValueError, match=message):
-        fitted(case).threshold_ = bad
+        estimator.threshold_ = bad
+    np.testing.assert_array_equal(estimator.threshold_, before)
 
 
 def test_a_bias_and_a_threshold_that_cannot_decide_are_refused(fitted, tiny_bert):

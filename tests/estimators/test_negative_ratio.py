@@ -96,11 +96,9 @@ class TestSums:
         return TrainingSet(dataset, [0, 1, 2], np.ones(3), 0, False, group=group, draw=draw)
 
     @pytest.mark.parametrize("loss", [DiceLoss, TverskyLoss, SelfAdjustingDiceLoss])
-    @pytest.mark.parametrize(
-        "more",
-        [{}, {"average": "macro"}, {"class_weight": [1.0, 2.0, 3.0]}, {"ce_weight": 0.3}],
-        ids=str,
-    )
+    @pytest.mark.parametrize("more", [
+        {}, {"average": "macro"}, {"class_weight": [1.0, 2.0, 3.0]}, {"ce_weight": 0.3},
+    ], ids=str)  # fmt: skip
     def test_mean_of_all_draws(self, loss, more):
         loss, sampled = loss(background=0, **more), self.training_set()
         data = sampled.dataset

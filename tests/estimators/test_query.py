@@ -166,11 +166,8 @@ def test_class_weights_are_about_starts(tiny_bert, few):
 ], ids=["Series", "lists", "numpy scalars", "twice", "arrays"])  # fmt: skip
 def test_spans_may_come_in_many_forms(tiny_bert, few, form):
     X, rows = few[0], spans_of(few[1])
-    losses = [
-        make(tiny_bert, max_epochs=1).fit(X, y).history_.train_loss.tolist()
-        for y in (form(rows), rows)
-    ]
-    assert losses[0] == losses[1]
+    one, other = (make(tiny_bert, max_epochs=1).fit(X, y).history_ for y in (form(rows), rows))
+    assert one.train_loss.tolist() == other.train_loss.tolist()
 
 
 class TestQueries:

@@ -67,9 +67,8 @@ def test_three_networks_label_what_one_learns_from(tagger, seen):
     assert [*X, *X, UNLABELED[0], UNLABELED[2]] == taught.X
     assert [*Y, *Y, *teacher.predict(UNLABELED)[[0, 2]]] == taught.y
     sure = [p.max(1).min() for p in teacher.predict_proba([UNLABELED[0], UNLABELED[2]])]
-    np.testing.assert_allclose(
-        taught.weight, [*weight, *weight, *np.multiply(sure, 1.5)], rtol=1e-5
-    )
+    expected = [*weight, *weight, *np.multiply(sure, 1.5)]
+    np.testing.assert_allclose(taught.weight, expected, rtol=1e-5)
 
 
 def test_a_fit_can_be_repeated(tagger):
@@ -127,11 +126,8 @@ def test_pairs_of_a_table(quick_bert, seen):
     assert len(seen[1]) == 2 * len(pairs) + 2 * 3
     expected = classifier.predict_proba(pairs)
     others = pairs.rename(columns={"a": "c"})
-    for wrong in (
-        {"unlabeled": others},
-        {"unlabeled": others, "teacher": teacher},
-        {"validation": (others, LABELS)},
-    ):
+    unlabeled = {"unlabeled": others}
+    for wrong in (unlabeled, unlabeled | {"teacher": teacher}, {"validation": (others, LABELS)}):
         with pytest.raises(ValueError, match="columns of X must be those of the fit"):
             classifier.fit(pairs, LABELS, **wrong)
         np.testing.assert_array_equal(classifier.predict_proba(pairs), expected)

@@ -36,13 +36,9 @@ def easy_questions(n, seed=0, unanswerable=0.0):
         for name in named.values():
             words.insert(int(rng.integers(len(words) + 1)), name)
         context = " ".join(words)
-        text = named.get(kind)
+        texts = [named[kind]] if kind in named else []
         X.append((ASKED[kind], context))
-        y.append(
-            {"text": [text], "answer_start": [context.index(text)]}
-            if text
-            else {"text": [], "answer_start": []}
-        )
+        y.append({"text": texts, "answer_start": [context.index(text) for text in texts]})
     return X, y
 
 
@@ -176,9 +172,7 @@ class TestLongContexts:
 
     def test_answers_are_learned_in_every_window(self, quick_bert):
         X, y = easy_questions(200)
-        X = [
-            (question, "the " * (9 * (i % 2)) + context) for i, (question, context) in enumerate(X)
-        ]
+        X = [(asked, "the " * (9 * (i % 2)) + context) for i, (asked, context) in enumerate(X)]
         y = [row["text"][0] for row in y]
         extractor = make(quick_bert, loss="ce", max_length=18, max_epochs=8, lr=4e-3)
         assert extractor.fit(X[:160], y[:160]).exact_match(X[160:], y[160:]) > 0.9

@@ -22,8 +22,7 @@ from skdice._files import replacing
 from skdice.estimators import _saving, load_pretrained
 from skdice.io import _saved
 
-from ..limits import limited_file_size
-from ..spies import internals
+from ..spies import internals, limited_file_size
 from ..tiny_models import build_bert
 from .conftest import make
 

@@ -4,13 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    AutoModel,
-    AutoModelForQuestionAnswering,
-    AutoModelForSequenceClassification,
-    AutoTokenizer,
-    pipeline,
-)
+import transformers as tr
 
 from skdice import DiceTokenTagger
 
@@ -26,7 +20,7 @@ def test_tagger(fitted, family, tmp_path):
     estimator.save_pretrained(tmp_path)
     X = [sentence for sentence in X if len(sentence) > 3]
     tags = copy.copy(estimator).set_params(decode="argmax").predict(X)
-    tagging = pipeline("token-classification", model=str(tmp_path), ignore_labels=[])
+    tagging = tr.pipeline("token-classification", model=str(tmp_path), ignore_labels=[])
     for sentence, expected, p in zip(X, tags, estimator.predict_proba(X)):
         pieces = tagging(" ".join(sentence))
         starts = np.cumsum([0, *[len(word) + 1 for word in sentence[:-1]]])
@@ -39,7 +33,7 @@ def test_tagger(fitted, family, tmp_path):
 @pytest.mark.parametrize("family", ["bert", "roberta", "xlnet", "modernbert"])
 class TestClassifiers:
     def scores(self, directory, rows):
-        classify = pipeline("text-classification", model=directory, top_k=None)
+        classify = tr.pipeline("text-classification", model=directory, top_k=None)
         # Outputs are logits alone, which a pipeline can cut into rows.
         found = [classify([row, row], batch_size=2)[0] for row in rows]
         return [{part["label"]: part["score"] for part in row} for row in found]
@@ -75,8 +69,8 @@ class TestClassifiers:
 def test_question_answering(fitted, family, tmp_path):
     estimator, X, _ = fitted("questions", family)
     estimator.save_pretrained(tmp_path)
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-    model = AutoModelForQuestionAnswering.from_pretrained(tmp_path)
+    tokenizer = tr.AutoTokenizer.from_pretrained(tmp_path)
+    model = tr.AutoModelForQuestionAnswering.from_pretrained(tmp_path)
     for pair in X:
         texts = pair[::-1] if family == "xlnet" else pair  # As transformers' own scripts do.
         inputs = tokenizer(*texts, return_tensors="pt")
@@ -95,8 +89,8 @@ def test_a_head_of_skdice_has_its_encoder(fitted, case, tmp_path):
     estimator.save_pretrained(tmp_path)
     if case == "two texts":  # No other head is loaded in its place.
         with pytest.raises(RuntimeError, match="mismatched"):
-            AutoModelForSequenceClassification.from_pretrained(tmp_path)
-    encoder = AutoModel.from_pretrained(tmp_path)
+            tr.AutoModelForSequenceClassification.from_pretrained(tmp_path)
+    encoder = tr.AutoModel.from_pretrained(tmp_path)
     expected = estimator.net_.module_.transformer.state_dict()
     for name, weight in encoder.state_dict().items():
         assert torch.equal(weight, expected[name])

@@ -114,9 +114,7 @@ def _value(loss, z, y):
     powers = [mpmath.exp(mpf(x)) for x in (z if isinstance(z, list) else [0, z])]
     total = sum(powers)
     # p and 1 - p, which is a sum of its own, so that no digit is lost.
-    p = [
-        (power / total, sum(powers[:c] + powers[c + 1 :]) / total) for c, power in enumerate(powers)
-    ]
+    p = [(x / total, sum(powers[:c] + powers[c + 1 :]) / total) for c, x in enumerate(powers)]
     if not hasattr(loss, "average"):
         return -(p[y][1] ** mpf(getattr(loss, "gamma", 0))) * mpmath.log(p[y][0])
     scored = [c for c in range(len(p)) if c != loss.background] if isinstance(z, list) else [1]

@@ -63,9 +63,8 @@ def of_steps(loss, logits, target, memory, epochs=1):
         for sums in still:
             memory(sums)
     z = logits.clone().requires_grad_()
-    values = torch.stack(
-        [loss.value(memory(loss.sums(*step))) for step in zip(z, target, strict=True)]
-    )
+    steps = zip(z, target, strict=True)
+    values = torch.stack([loss.value(memory(loss.sums(*step))) for step in steps])
     (gradient,) = torch.autograd.grad(values.sum(), z)
     return values.detach(), gradient
 

@@ -194,9 +194,7 @@ def test_no_smoothing_and_no_positives(loss, level, average):
             assert gradient.isfinite().all(), gap
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.kind == "classes"], ids=lambda case: case.id
-)
+@pytest.mark.parametrize("case", [c for c in CASES if c.kind == "classes"], ids=lambda c: c.id)
 def test_classes_masked_by_minus_infinity(case):
     logits = torch.tensor([[0.5, -torch.inf, -torch.inf], [-torch.inf, 1.0, 2.0], [1.0, 0.0, 0.5]])
     value, gradient = value_and_gradient(case.loss, logits, torch.tensor([0, 2, 1]))

@@ -6,23 +6,15 @@ from sklearn.base import clone
 
 from skdice.losses import CrossEntropyLoss, DiceLoss, FocalLoss, SelfAdjustingDiceLoss, TverskyLoss
 
-from .catalogue import (
-    CASES,
-    IDS,
-    IGNORED,
-    LABEL_WEIGHT,
-    LEVELS_AND_AVERAGES,
-    LOSSES_OF_LABELS,
-    batch,
-    value_and_gradient,
-)
+from . import catalogue
+from .catalogue import CASES, IDS, IGNORED, batch, value_and_gradient
 
 # Of the labels of an item some alone may be ignored.
 OF_ITEMS = [case for case in CASES if case.kind != "labels"]
 WEIGHT = torch.tensor([0.5, 2.0, 1.0, 0.0, 3.0, 1.25, 1.0, 0.75, 2.5, 1.0], dtype=torch.float64)
 
 
-@pytest.mark.parametrize("level, average", LEVELS_AND_AVERAGES)
+@pytest.mark.parametrize("level, average", catalogue.LEVELS_AND_AVERAGES)
 @pytest.mark.parametrize("cls", [DiceLoss, TverskyLoss, SelfAdjustingDiceLoss])
 def test_auto_background_is_none(cls, level, average):
     logits, target = batch("classes")
@@ -62,10 +54,8 @@ def test_sums_of_parts_give_value_and_gradient_of_the_whole(case):
 @pytest.mark.parametrize("case", OF_ITEMS, ids=lambda case: case.id)
 def test_separable_losses_are_weighted_means(case):
     logits, target = batch(case.kind)
-    n_valid = (target != -100).sum()
-    one_by_one = [
-        case.loss(logits[[i]], target[[i]]) for i in range(len(target)) if target[i] != -100
-    ]
+    n_valid = (target != IGNORED).sum()
+    one_by_one = [case.loss(logits[i], target[i]) for i in (target != IGNORED).nonzero()]
     mean = sum(one_by_one) / n_valid
     assert case.loss.separable is (not case.is_set or case.loss.level == "example")
     if case.loss.separable:
@@ -125,9 +115,7 @@ def test_weights_are_repetitions(case):
         torch.testing.assert_close(gradient, torch.zeros_like(logits).index_add(0, rows, repeated))
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.kind == "flat"], ids=lambda c: c.id
-)
+@pytest.mark.parametrize("case", [c for c in CASES if c.kind == "flat"], ids=lambda c: c.id)
 def test_shapes_and_types_of_a_binary_column(case):
     logits, target = batch("flat")
     expected = value_and_gradient(case.loss, logits, target)
@@ -136,9 +124,7 @@ def test_shapes_and_types_of_a_binary_column(case):
         torch.testing.assert_close((value, gradient.squeeze(1)), expected)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.kind == "classes"], ids=lambda c: c.id
-)
+@pytest.mark.parametrize("case", [c for c in CASES if c.kind == "classes"], ids=lambda c: c.id)
 def test_any_ignore_index(case):
     logits, target = batch("classes")
     expected = value_and_gradient(case.loss, logits, target)
@@ -160,11 +146,11 @@ def test_weights_of_cells_of_several_labels(loss):
     torch.testing.assert_close(loss.total_weight(target, weight), divisor)
 
 
-@pytest.mark.parametrize("name", LOSSES_OF_LABELS)
+@pytest.mark.parametrize("name", catalogue.LOSSES_OF_LABELS)
 def test_one_label_is_one_binary_column(name):
-    loss = clone(LOSSES_OF_LABELS[name])
+    loss = clone(catalogue.LOSSES_OF_LABELS[name])
     if loss.class_weight is not None:
-        loss.set_params(class_weight=LABEL_WEIGHT[0])
+        loss.set_params(class_weight=catalogue.LABEL_WEIGHT[0])
     if getattr(loss, "background", None) == 1:
         loss.set_params(background=0)
     logits, target = batch("flat", n_items=7)

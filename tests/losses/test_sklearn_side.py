@@ -3,23 +3,25 @@
 import copy
 import inspect
 import pickle
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
-from skdice import losses
+from skdice import DiceTextClassifier, losses
+from skdice.estimators import load_pretrained
 
+from ..corpora import easy_texts
 from .catalogue import CASES, batch, value_and_gradient
 
 CLASSES = sorted({type(case.loss) for case in CASES}, key=str)
 
 
 @pytest.mark.parametrize(
-    "copied",
-    [clone, copy.copy, copy.deepcopy, lambda loss: pickle.loads(pickle.dumps(loss))],
-    ids=["clone", "copy", "deepcopy", "pickle"],
+    "copied", [clone, copy.copy, copy.deepcopy, lambda loss: pickle.loads(pickle.dumps(loss))]
 )
 def test_copies_are_the_same_function(copied):
     for case in CASES:
@@ -38,9 +40,8 @@ def test_class_weights_that_are_changed_in_place_count(kind):
     loss = losses.WeightedCrossEntropyLoss(class_weight=weight)
     assert loss(logits, target) == loss(logits, target)
     weight[1] = 20.0
-    assert loss(logits, target) == losses.WeightedCrossEntropyLoss(class_weight=weight)(
-        logits, target
-    )
+    fresh = losses.WeightedCrossEntropyLoss(class_weight=weight)
+    assert loss(logits, target) == fresh(logits, target)
     weight[2] = -1.0
     with pytest.raises(ValueError, match="not negative"):
         loss(logits, target)
@@ -148,3 +149,55 @@ def test_known_collapse_says_where_a_positive_is_pulled_to(alpha):
     p = torch.linspace(0.01, 0.99, 99, dtype=torch.float64)
     values = clone(loss).set_params(reduction="none")(p.logit(), torch.ones(99))
     assert f"p = {p[values.argmin()]:.2f}" in loss.known_collapse()
+
+
+class JaccardLoss(losses.SetLoss):
+    """The example of the how-to."""
+
+    def cells(self, p, y):
+        return p * y, p + y - p * y
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SoftenedLoss(losses.Loss):
+    """A mean over items with a parameter of its own."""
+
+    softness: float = 0.1
+
+    def item_losses(self, items):
+        uniform = -items.logits.log_softmax(1).mean(1)
+        return (1 - self.softness) * items.cross_entropy + self.softness * uniform
+
+
+OWN_LOSSES = {
+    "set": (JaccardLoss(gamma=0.5), {"loss__gamma": [0.5, 1.0]}),
+    "mean": (SoftenedLoss(softness=0.2), {"loss__softness": [0.0, 0.2]}),
+}
+
+
+def test_formulas_of_own_losses():
+    p, y = torch.tensor([0.9, 0.2, 0.4]), torch.tensor([1, 0, 1])
+    expected = 1 - (1.3 + 0.5) / ((1 + 0.2 + 1) + 0.5)
+    torch.testing.assert_close(JaccardLoss(gamma=0.5)(p.logit(), y), torch.tensor(expected))
+    logits, target = torch.randn(5, 3), torch.arange(5) % 3
+    torch.testing.assert_close(
+        SoftenedLoss(softness=0.2)(logits, target),
+        torch.nn.functional.cross_entropy(logits, target, label_smoothing=0.2),
+    )
+
+
+@pytest.mark.parametrize("name", OWN_LOSSES)
+def test_life_of_an_own_loss(name, tiny_bert, tmp_path):
+    loss, grid = OWN_LOSSES[name]
+    assert clone(loss).get_params() == pickle.loads(pickle.dumps(loss)).get_params()
+    X, y = easy_texts(12)
+    classifier = DiceTextClassifier(
+        tiny_bert, loss=loss, max_epochs=1, precision="fp32", random_state=0, verbose=0
+    )
+    search = GridSearchCV(classifier, grid, cv=2).fit(X, y)
+    best = search.best_estimator_
+    assert type(best.loss_) is type(loss)
+    best.save_pretrained(tmp_path / "saved")
+    loaded = load_pretrained(tmp_path / "saved")
+    assert repr(loaded.loss_) == repr(best.loss_)
+    np.testing.assert_array_equal(loaded.decision_function(X), best.decision_function(X))

@@ -99,9 +99,8 @@ def test_tagger(tiny_bert):
     assert frame["seed"].tolist() == [0, 1, 0, 1]
     assert (frame["fit_seconds"] > 0).all()
     fitted = clone(tagger).set_params(loss="dice", random_state=1, verbose=0).fit(X, y)
-    expected = entity_precision_recall_fscore_support(
-        y_test, fitted.predict(X_test), average="micro"
-    )
+    predicted = fitted.predict(X_test)
+    expected = entity_precision_recall_fscore_support(y_test, predicted, average="micro")
     assert fitted.score(X_test, y_test) > 0
     assert frame.iloc[3, 3:].tolist() == pytest.approx(expected[:3])
     assert frame.iloc[3, 5] == pytest.approx(fitted.score(X_test, y_test))
@@ -361,7 +360,5 @@ def test_errors(guess, pairs, options, error, message):
     with pytest.raises(error, match=message) as caught:
         compare_losses(**{"estimator": guess} | rows | TWO | options)
     if hasattr(caught.value, "__notes__"):
-        assert caught.value.__notes__[0].startswith(
-            ("This is about X_test", "This is about losses")
-        )
+        assert re.match("This is about (X_test|losses)", caught.value.__notes__[0])
     assert not Guess.fits

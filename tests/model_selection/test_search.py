@@ -15,13 +15,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.datasets import make_classification
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import (
-    GridSearchCV,
-    GroupKFold,
-    KFold,
-    StratifiedKFold,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -59,7 +53,7 @@ class TestResults:
     def test_as_of_a_grid_search(self):
         """The same candidates in GridSearchCV give the same table."""
         X, y = make_classification(60, random_state=0)
-        cv = StratifiedKFold(3)
+        cv = sklearn.model_selection.StratifiedKFold(3)
 
         def space(trial):
             more = {"l1_ratio": 0.5, "solver": "saga", "class_weight": {0: 1, 1: 2}}
@@ -83,10 +77,8 @@ class TestResults:
                 assert ours[name] == column
             else:
                 assert ours[name].dtype == column.dtype, name
-                np.testing.assert_array_equal(np.ma.getmask(ours[name]), np.ma.getmask(column))
-                np.testing.assert_array_equal(
-                    np.ma.compressed(ours[name]), np.ma.compressed(column)
-                )
+                for part in (np.ma.getmask, np.ma.compressed):
+                    np.testing.assert_array_equal(part(ours[name]), part(column))
         assert search.best_index_ == grid.best_index_
         assert search.best_score_ == grid.best_score_
         assert search.best_params_ == grid.best_params_
@@ -217,9 +209,7 @@ class TestSpaces:
             raise AssertionError("nothing must be fitted")
 
         monkeypatch.setattr(type(estimator), "fit", fit)
-        search = make_search(
-            estimator=estimator, space=lambda trial: drawn, error_score=error_score
-        )
+        search = make_search(estimator=estimator, space=lambda _: drawn, error_score=error_score)
         with pytest.raises(ValueError, match=message):
             search.fit(X, Y)
 
@@ -293,13 +283,11 @@ class TestErrorsInFit:
             search.fit(X, Y)
         results = pd.DataFrame(search.cv_results_)
         failed = results["param_x"] > 0.5
-        assert (results.loc[failed, ["split1_test_score", "split2_test_score"]] == -1).all(
-            axis=None
-        )
+        unlucky = results.loc[failed, ["split1_test_score", "split2_test_score"]]
+        assert (unlucky == -1).all(axis=None)
         assert (results.loc[failed, "split0_test_score"] > 0).all()
-        np.testing.assert_allclose(
-            results["mean_test_score"], results.filter(like="split").mean(axis=1)
-        )
+        expected = results.filter(like="split").mean(axis=1)
+        np.testing.assert_allclose(results["mean_test_score"], expected)
 
     def test_an_interrupted_trial_does_not_count(self, tmp_path):
         storage = tmp_path / "study.journal"

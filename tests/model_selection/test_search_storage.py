@@ -197,9 +197,8 @@ def test_a_first_trial_that_was_lost(storage, end, n_trials, tmp_path):
 def n_baselines(search):
     """Return the number of trials of cross-entropy as it is that have ended well."""
     params = {"loss": "ce", "lr": 1.0}
-    return [trial.state.name for trial in search.study_.trials if trial.params == params].count(
-        "COMPLETE"
-    )
+    trials = search.study_.trials
+    return sum(trial.params == params and trial.state.name == "COMPLETE" for trial in trials)
 
 
 class TestStorages:

@@ -78,10 +78,8 @@ def test_rare_tags_among_others_are_in_every_fold(n_splits, allowed):
 
 def n_missing(y, splits):
     """Return how many times a tag is missing from a test part that could have it."""
-    return sum(
-        min(sum(parts), len(splits)) - np.count_nonzero(parts)
-        for parts in parts_of(y, splits).values()
-    )
+    counts = parts_of(y, splits).values()
+    return sum(min(sum(parts), len(splits)) - np.count_nonzero(parts) for parts in counts)
 
 
 def test_chunk_tags_count_by_type():

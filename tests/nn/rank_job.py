@@ -45,9 +45,8 @@ def fitted(estimator, X, y):
 
 def killed(models, directory):
     """Return how two processes ended that were started by hand; 1 is killed in the third epoch."""
-    process = multiprocessing.get_context("fork").Process(
-        target=run_until_killed, args=(models, directory)
-    )
+    forks = multiprocessing.get_context("fork")
+    process = forks.Process(target=run_until_killed, args=(models, directory))
     process.start()
     process.join()
     return process.exitcode

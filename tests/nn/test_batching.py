@@ -38,11 +38,8 @@ def make_sampler(dataset, step_size=4, batch_size=4, seed=0, **more):
 
 def rows_of(step, name):
     """Return the windows of a step in order, without their padding."""
-    return [
-        row[mask.bool()].tolist()
-        for batch in step
-        for row, mask in zip(batch[name], batch["attention_mask"])
-    ]
+    padded = [pair for batch in step for pair in zip(batch[name], batch["attention_mask"])]
+    return [row[mask.bool()].tolist() for row, mask in padded]
 
 
 @given(texts.filter(lambda rows: any(n for _, n in rows)), st.booleans(), st.data())
@@ -57,9 +54,8 @@ def test_collate_loses_nothing(rows, pads_left, data):
     assert (batch["input_ids"][~mask] == PAD).all()
     for i, window in enumerate(windows):
         assert batch["input_ids"][i][mask[i]].tolist() == dataset.input_ids[window].tolist()
-        assert batch["token_type_ids"][i][mask[i]].tolist() == (
-            dataset.token_type_ids[window].tolist()
-        )
+        types = batch["token_type_ids"][i][mask[i]]
+        assert types.tolist() == dataset.token_type_ids[window].tolist()
         padding = mask[i].tolist()
         assert padding == sorted(padding, reverse=not pads_left)
     pieces = dataset.input_ids.take(np.array(windows))
@@ -105,9 +101,8 @@ def test_an_epoch_has_every_text_once(rows, step_size, batch_size):
     else:
         assert all(size < 3 * step_size for size in sizes), "a text of n windows counts as n"
     items = [int(item) for step in steps for batch in step for item in batch["item"]]
-    assert sorted(items) == list(range(dataset.item_offsets[-1])), (
-        "all windows of a text are in its step"
-    )
+    every = list(range(dataset.item_offsets[-1]))
+    assert sorted(items) == every, "all windows of a text are in its step"
     most = 1.5 * batch_size
     assert all(0 < len(batch["input_ids"]) <= most for step in steps for batch in step)
 

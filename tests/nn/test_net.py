@@ -55,10 +55,9 @@ def test_no_weight_decay_on_biases_and_norms_and_a_rate_of_the_head(tiny_model, 
         assert group["lr"] == rate, name
 
 
-@pytest.mark.parametrize(
-    "warmup, max_epochs, n_warmup",
-    [(0.0, 2, 0), (3, 2, 3), (1, 1, 1), (8, 1, 8), (0.26, 2, 3), (np.float32(0.2), 2, 2)],
-)
+@pytest.mark.parametrize("warmup, max_epochs, n_warmup", [
+    (0.0, 2, 0), (3, 2, 3), (1, 1, 1), (8, 1, 8), (0.26, 2, 3), (np.float32(0.2), 2, 2),
+])  # fmt: skip
 def test_learning_rates_are_those_of_transformers(warmup, max_epochs, n_warmup):
     """The warmup is a share or a number of steps."""
     optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
@@ -236,9 +235,8 @@ def test_a_fit_shows_epoch_loss_and_metric(is_terminal, score, shown, capsys):
     else:
         metric = "" if shown is None else ", F1 0.6250"
         seconds = r" \(\d+\.\d s\)\n"
-        lines = [
-            f"dsc: epoch {i}/2, loss {x}{metric}{seconds}" for i, x in enumerate((first, last), 1)
-        ]
+        epochs = enumerate((first, last), start=1)
+        lines = [f"dsc: epoch {i}/2, loss {loss}{metric}{seconds}" for i, loss in epochs]
         assert re.fullmatch("".join(lines), err)
 
 

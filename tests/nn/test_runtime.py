@@ -136,9 +136,8 @@ def test_processes_deal_out_the_steps_of_one(rows, step_size, batch_size, count)
     assert {len(steps) for steps in dealt} == {len(whole)}
     for step, parts in zip(whole, zip(*dealt)):
         assert all(parts), "each process has a batch"
-        assert sorted(items_of([batch for part in parts for batch in part])) == sorted(
-            items_of(step)
-        )
+        dealt_out = [batch for part in parts for batch in part]
+        assert sorted(items_of(dealt_out)) == sorted(items_of(step))
         sizes = [sum(len(batch["input_ids"]) for batch in part) for part in parts]
         assert max(sizes) - min(sizes) <= 1
 

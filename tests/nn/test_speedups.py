@@ -196,10 +196,9 @@ def test_fits_are_the_same(family, tiny_models, monkeypatch):
     scores, sizes = tagger.history_["valid_score"].tolist(), []
 
     def whole(module, pieces):
-        sizes.append(
-            (len(np.unique(pieces)), module.transformer.get_input_embeddings().num_embeddings)
-        )
-        return compact_embedding(module, np.arange(sizes[-1][1]))
+        n_rows = module.transformer.get_input_embeddings().num_embeddings
+        sizes.append((len(np.unique(pieces)), n_rows))
+        return compact_embedding(module, np.arange(n_rows))
 
     monkeypatch.setattr(_net, "compact_embedding", whole)
     plain = tagger.fit(X, y).predict_proba(X)

@@ -59,9 +59,7 @@ def make_dataset(lengths, n_windows=None, seed=0, weighted=False, labelled=True)
     """
     rng = np.random.default_rng(seed)
     lengths = np.asarray(lengths, dtype=np.int64)
-    n_windows = (
-        np.ones_like(lengths) if n_windows is None else np.asarray(n_windows, dtype=np.int64)
-    )
+    n_windows = np.ones_like(lengths) if n_windows is None else np.asarray(n_windows, np.int64)
     text = np.repeat(np.arange(len(lengths)), n_windows)
     offsets = offsets_from_lengths(lengths[text])
     ids = rng.integers(1, N_PIECES, offsets[-1]).astype(np.int32)

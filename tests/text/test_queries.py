@@ -149,9 +149,8 @@ LABELS = ["LOC", "PER"]
 def random_logits(encoded, seed, share=0.4):
     """Return logits that exceed 0 for a share of the words, and for about half of the pairs."""
     rng = np.random.default_rng(seed)
-    logits = rng.standard_normal((encoded.dataset.item_offsets[-1], 2 + 2 * SIZE)).astype(
-        np.float32
-    )
+    shape = encoded.dataset.item_offsets[-1], 2 + 2 * SIZE
+    logits = rng.standard_normal(shape).astype(np.float32)
     logits[:, :2] -= np.quantile(logits[:, :2], 1 - share) if len(logits) else 0
     return 2 * logits
 

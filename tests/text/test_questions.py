@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from skdice.text import (
-    Candidates,
-    SpanDecoder,
-    TextReader,
-    WordTokenizer,
-    encode_questions,
-)
+from skdice.text import Candidates, SpanDecoder, TextReader, WordTokenizer, encode_questions
 
 from ..tiny_models import WORDS
 from .conftest import FAMILIES
@@ -221,9 +215,8 @@ def test_contexts_of_which_nothing_is_kept(bert, context):
     assert np.diff(encoded.dataset.item_offsets).tolist() == [2, 1, 2]
     assert encoded.piece.tolist() == [-1, 0, -1, -1, 0]
     assert encoded.dataset.target.tolist() == [[0, 0], [1, 1], [1, 1], [0, 0], [1, 1]]
-    assert (
-        encoded.can_start.tolist() == encoded.can_end.tolist() == [False, True, False, False, True]
-    )
+    is_piece = [False, True, False, False, True]
+    assert encoded.can_start.tolist() == encoded.can_end.tolist() == is_piece
 
 
 def test_a_tokenizer_without_a_classification_token(tmp_path):

@@ -16,9 +16,8 @@ OPTIONS = {"mypy": [], "pyright": ["--pythonpath", sys.executable]}
 def test_code_of_users(checker, tmp_path):
     if find_spec(checker) is None:
         pytest.skip(f"{checker} is not installed")
-    blocks = re.findall(
-        r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.M | re.S
-    )
+    text = (ROOT / "README.md").read_text("utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     readme = tmp_path / "readme.py"
     readme.write_text("\n".join(blocks), "utf-8")
     command = [sys.executable, "-m", checker, *OPTIONS[checker], USER_CODE, readme]

