@@ -46,7 +46,7 @@ class Case:
 
     @property
     def is_set(self) -> bool:
-        return hasattr(self.loss, "level")
+        return hasattr(self.loss, "average")
 
 
 def batch(kind, n_items=6, seed=0, ignored=True, dtype=torch.float64):
