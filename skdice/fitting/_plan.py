@@ -9,7 +9,7 @@ import torch
 from sklearn.base import clone
 
 from ..exceptions import warn
-from ..losses import LOSS_PARAMETERS, Loss, class_weights, make_loss
+from ..losses import LOSS_PARAMETERS, Loss, SelfAdjustingDiceLoss, class_weights, make_loss
 from ..nn import (
     Encoder,
     count_epoch,
@@ -224,7 +224,7 @@ def _choose_losses(
                 n_positive = training_set.count_positives(str(loss.average))
                 choices["memory"] = auto.choose_memory(facts, n_positive)
             loss.set_params(memory=choices["memory"].value if choices.get("memory") else 0.0)
-        if reason := loss.known_collapse():
+        if isinstance(loss, SelfAdjustingDiceLoss) and (reason := loss.known_collapse()):
             warn(f"loss={settings.loss!r}: {reason}")
     return losses, choices
 

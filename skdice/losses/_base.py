@@ -194,10 +194,6 @@ class Loss(BaseEstimator, nn.Module):
         """Whether the loss is a weighted mean of item losses, divided by ``sums[1]``."""
         return self.level == "example"
 
-    def known_collapse(self) -> str | None:
-        """Say why these settings are known to collapse in training, or return None."""
-        return None
-
     def _sums(self, items: Items) -> Tensor:
         weight, divisor = (
             self._unit_weight(given, items.sample_weight)

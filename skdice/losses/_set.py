@@ -288,6 +288,7 @@ class SelfAdjustingDiceLoss(DiceLoss):
         return (self.alpha * log_rest + log_p).exp()
 
     def known_collapse(self) -> str | None:
+        """Say why these settings are known to collapse in training, or return None."""
         if self.level == "example" and self.alpha >= 0.5 and not self.detach_weight:
             return (
                 f"level='example' with alpha={self.alpha:g} is known to collapse to predicting the "
