@@ -135,8 +135,6 @@ def test_loss_parameters_are_those_of_the_class(name):
     (losses.SelfAdjustingDiceLoss(level="example", alpha=0.01), False),
     (losses.SelfAdjustingDiceLoss(alpha=1.0), False),
     (losses.make_loss("dsc-official"), False),
-    (losses.DiceLoss(level="example"), False),
-    (losses.CrossEntropyLoss(), False),
 ], ids=repr)  # fmt: skip
 def test_known_collapse(loss, collapses):
     reason = loss.known_collapse()
