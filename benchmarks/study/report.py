@@ -84,7 +84,7 @@ def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
 
 
 def whole(done: pd.DataFrame) -> pd.DataFrame:
-    """Return F1, precision and recall of all losses on whole corpora, means over seeds."""
+    """Return F1, precision and recall on whole corpora, means over seeds."""
     runs = runs_of(done, "whole", "length", "larger")
     runs = runs[runs["regime"] == "all"].drop(columns="epochs")
     runs = runs.rename(columns={"took_epochs": "epochs"})
@@ -95,7 +95,10 @@ def whole(done: pd.DataFrame) -> pd.DataFrame:
     table["seconds"] = table["seconds"].map("{:.0f}".format)
     means = runs.groupby(["encoder", "corpus", "epochs", "contender"], sort=False)[SCORED].mean()
     texts = means.apply(lambda row: "{:.1f} ({:.1f}, {:.1f})".format(*row), axis=1)
-    return texts.unstack("contender").fillna("").join(table).reset_index()
+    f1 = means["f1"].unstack("contender")
+    gain = (f1["dice"] - f1["auto"]).map("{:+.1f}".format, na_action="ignore")
+    whole = texts.unstack("contender").assign(**{"dice less auto": gain})
+    return whole.fillna("").join(table).reset_index()
 
 
 def imbalance(done: pd.DataFrame) -> pd.DataFrame:
