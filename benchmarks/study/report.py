@@ -55,7 +55,11 @@ def variants(done: pd.DataFrame) -> pd.DataFrame:
 
 
 def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
-    """Return what two networks in one gain over both losses, as means over draws."""
+    """Return F1 of two networks in one and of both losses, as means over draws.
+
+    What is gained is that of the mean of two networks over each loss; of an encoder for which not
+    all corpora have it, that of dice over cross-entropy.
+    """
     runs = runs_of(done, part)
     runs = runs[runs["encoder"] == encoder]
     same = runs[runs["corpus"].isin(SAME) & runs["counts_same"].notna()]
@@ -65,22 +69,23 @@ def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
     )
     runs = pd.concat([runs, same])
     f1 = runs.pivot(index=["corpus", "draw"], columns="contender", values="f1")
-    f1 = f1.reindex(columns=["ce+dice", "ce", "dice"]).dropna()
+    f1 = f1.reindex(columns=["ce+dice", "ce", "dice"]).dropna(subset=["ce", "dice"])
     if not len(f1):
         return f1
-    table, cells = f1.groupby("corpus", sort=False).mean(), f1.groupby("corpus").size()
-    lines = [
-        {"corpus": f"{corpus} ({cells[corpus]})", **{n: f"{value:.1f}" for n, value in row.items()}}
-        | {f"less {name}": f"{row['ce+dice'] - row[name]:+.1f}" for name in ("ce", "dice")}
-        for corpus, row in table.iterrows()
-    ]
-    total = {"corpus": "mean"} | {name: f"{value:.1f}" for name, value in table.mean().items()}
-    total |= {f"less {name}": interval(table["ce+dice"] - table[name]) for name in ("ce", "dice")}
-    steps = runs.groupby("contender")["n_steps"].mean()
-    took = {name: f"{steps[name] / steps['ce']:.2f}" for name in f1.columns if "ce" in steps}
-    seconds = runs.groupby("contender")["seconds"].mean().map("{:.0f}".format)
-    last = [{"corpus": "steps", **took}, {"corpus": "seconds", **seconds[list(took)]}]
-    return pd.DataFrame([*lines, total, *last]).fillna("")
+    table, n_draws = f1.groupby("corpus", sort=False).mean(), f1.groupby("corpus").size()
+    pairs = [("ce+dice", "ce"), ("ce+dice", "dice")]
+    pairs = pairs if table.notna().all(axis=None) else [("dice", "ce")]
+    gains = pd.DataFrame({f"{a} less {b}": table[a] - table[b] for a, b in pairs})
+    shown = [table.map("{:.1f}".format, na_action="ignore"), gains.map("{:+.1f}".format)]
+    lines = pd.concat(shown, axis=1)
+    lines.index = [f"{corpus} ({n_draws[corpus]})" for corpus in lines.index]
+    of_all = table.mean()[table.notna().all()].map("{:.1f}".format)
+    lines.loc["mean"] = pd.concat([of_all, gains.apply(interval)])
+    by_contender = runs.groupby("contender")
+    steps = by_contender["n_steps"].mean()
+    lines.loc["steps"] = (steps / steps["ce"]).map("{:.2f}".format)
+    lines.loc["seconds"] = by_contender["seconds"].mean().map("{:.0f}".format)
+    return lines.fillna("").reset_index(names="corpus")
 
 
 def whole(done: pd.DataFrame) -> pd.DataFrame:
