@@ -85,7 +85,7 @@ def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
     steps = by_contender["n_steps"].mean()
     lines.loc["steps"] = (steps / steps["ce"]).map("{:.2f}".format)
     lines.loc["seconds"] = by_contender["seconds"].mean().map("{:.0f}".format)
-    return lines.fillna("").reset_index(names="corpus")
+    return lines.astype(object).fillna("").reset_index(names="corpus")
 
 
 def whole(done: pd.DataFrame) -> pd.DataFrame:
@@ -103,7 +103,7 @@ def whole(done: pd.DataFrame) -> pd.DataFrame:
     f1 = means["f1"].unstack("contender")
     gain = (f1["dice"] - f1["auto"]).map("{:+.1f}".format, na_action="ignore")
     whole = texts.unstack("contender").assign(**{"dice less auto": gain})
-    return whole.fillna("").join(table).reset_index()
+    return whole.astype(object).fillna("").join(table).reset_index()
 
 
 def imbalance(done: pd.DataFrame) -> pd.DataFrame:
