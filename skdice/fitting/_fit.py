@@ -74,7 +74,8 @@ def fit(
         others = others if error is None else []
         # Between networks that begin alike there is a good one (Wortsman et al. 2022, Model soups).
         for net, other in zip(nets, others):
-            for own, its in zip(net.module_.parameters(), other.module_.parameters()):
+            weights = net.module_.parameters(), other.module_.parameters()
+            for own, its in zip(*weights, strict=True):
                 own.data.lerp_(its.data, 0.5)
     nets[0].module_.members.extend([net.module_ for net in nets[1:]])
     history, best_epoch = history_of(nets), max(net.best_epoch_ for net in nets)

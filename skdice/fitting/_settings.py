@@ -54,8 +54,8 @@ class Settings:
         preset (``"dsc-paper"``, ``"dsc-official"``), "ce+dice" or a loss object. "ce+dice" trains
         two networks from the same beginning, one with each loss, and keeps the mean of their
         weights: one network, which predicts as fast as any. "auto" takes that for taggers of few
-        entities (``choices_`` has the limit), "dice" where these are rare and for query taggers,
-        otherwise "ce". "cv" takes "ce" or "dice", whichever has the better mean score in five folds
+        entities (``choices_`` has the limit) if the encoder has at most six layers, "dice" where
+        few entities are rare and for query taggers, otherwise "ce". "cv" takes "ce" or "dice", whichever has the better mean score in five folds
         of the rows: ten more models are fitted. ``loss_`` is the loss that was used, of two the
         first.
     max_epochs

@@ -217,8 +217,8 @@ def choose_loss(facts: EpochFacts) -> Choice:
     if rows.is_ensemble:
         return Choice("dice", "The networks of an ensemble learned with dice in our measurements.")
     if (rows.encoder.depth or _USUAL_DEPTH) > (most := CONSTANTS["layers"].value):
-        why = f"Cross-entropy was better than dice with more than {most:.0f} layers"
-        return Choice("ce", f"{why}, and than the mean of the weights of both.")
+        why = "Cross-entropy was better than dice, and than both, with an encoder of twelve layers"
+        return Choice("ce", f"{why}, and this one has more than {most:.0f} layers.")
     why = "The mean of the weights of a network with dice and one with cross-entropy was better"
     return Choice(BOTH, f"{why} than each with at most {few:,} entities, and there are {n:,}.")
 
@@ -335,9 +335,8 @@ def choose_rates_again(lr: float, head_lr: float, problem: BaseException) -> tup
     """Take a third of the open rates with which a fit learned nothing."""
     why = f"With {lr:g} the fit learned nothing, so it started again with a third. {problem}"
     of_head = "It is a third of the rate of the first try, as lr is."
-    return Choice(lr / CONSTANTS["again"].value, why), Choice(
-        head_lr / CONSTANTS["again"].value, of_head
-    )
+    times = CONSTANTS["again"].value
+    return Choice(lr / times, why), Choice(head_lr / times, of_head)
 
 
 def is_informed(n_folds: int, gain: float) -> bool:

@@ -16,6 +16,7 @@ from ._cross_entropy import (
     class_weights,
     log_class_weight,
 )
+from ._dice import DiceLoss, SelfAdjustingDiceLoss, SetLoss, SumsMemory, TverskyLoss
 from ._named import (
     BOTH,
     LOSS_NAMES,
@@ -26,7 +27,6 @@ from ._named import (
     loss_parameters,
     make_loss,
 )
-from ._set import DiceLoss, SelfAdjustingDiceLoss, SetLoss, SumsMemory, TverskyLoss
 
 __all__ = [
     "LOSS_NAMES",

@@ -10,7 +10,7 @@ from .._inputs import list_some
 from .._parameters import check_number, parameters_of
 from ._base import Loss
 from ._cross_entropy import CrossEntropyLoss, FocalLoss, WeightedCrossEntropyLoss
-from ._set import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
+from ._dice import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
 
 _CLASSES: dict[str, type[Loss]] = {
     "ce": CrossEntropyLoss,

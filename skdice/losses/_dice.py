@@ -1,4 +1,4 @@
-"""What dice, Tversky and DSC share: a ratio of two sums over a set of items."""
+"""Dice, Tversky and self-adjusting dice (DSC): ratios of two sums over a set of items."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
