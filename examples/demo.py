@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--losses", nargs="+", default=["ce", "dice"])
     parser.add_argument("--train-sentences", type=int, default=48)
     parser.add_argument("--test-sentences", type=int, default=100)
-    parser.add_argument("--epochs", type=int, default=15)
+    parser.add_argument("--epochs", type=int, default=17)
     parser.add_argument("--out", type=Path, default=Path("demo-output"))
     arguments = parser.parse_args()
 
