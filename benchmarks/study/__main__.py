@@ -2,7 +2,7 @@
 
     python -m benchmarks.study --data path/to/corpora --encoders path/to/encoders --minutes 120
     python -m benchmarks.study --data ... --encoders ... --device cuda --minutes 9
-    python -m benchmarks.study --report
+    python -m benchmarks.study --report --pictures docs/_static
 
 Every run is a row of scores.csv and has a process of its own; a finished one is not run again, so
 the study may be stopped at any time. The directory of encoders has the folders "base" and
@@ -22,6 +22,7 @@ from typing import Any
 
 import pandas as pd
 
+from .figures import draw_figures
 from .plan import ON_GPU, PARTS
 from .report import report
 from .runs import SCORES, Run, execute, read
@@ -86,9 +87,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no run after it")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--report", action="store_true", help="print the tables, and end")
+    parser.add_argument("--pictures", type=Path, help="with --report: directory to draw them in")
     args = parser.parse_args(arguments)
     if args.report:
         print(report(read(args.out)))
+        if args.pictures:
+            draw_figures(read(args.out), args.pictures)
         return
     parts = args.parts or (PARTS if args.device == "cpu" else ON_GPU)
     runs = [run for part in parts for run in PARTS[part]()]

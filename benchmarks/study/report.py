@@ -1,8 +1,10 @@
 """The tables of the study, made from its finished runs."""
 
+import json
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -70,11 +72,13 @@ def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
     runs = pd.concat([runs, same])
     f1 = runs.pivot(index=["corpus", "draw"], columns="contender", values="f1")
     f1 = f1.reindex(columns=["ce+dice", "ce", "dice"]).dropna(subset=["ce", "dice"])
+    f1 = f1.dropna(axis=1, how="all")
     if not len(f1):
         return f1
     table, n_draws = f1.groupby("corpus", sort=False).mean(), f1.groupby("corpus").size()
     pairs = [("ce+dice", "ce"), ("ce+dice", "dice")]
-    pairs = pairs if table.notna().all(axis=None) else [("dice", "ce")]
+    has_both = "ce+dice" in table and table.notna().all(axis=None)
+    pairs = pairs if has_both else [("dice", "ce")]
     gains = pd.DataFrame({f"{a} less {b}": table[a] - table[b] for a, b in pairs})
     shown = [table.map("{:.1f}".format, na_action="ignore"), gains.map("{:+.1f}".format)]
     lines = pd.concat(shown, axis=1)
@@ -91,8 +95,7 @@ def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
 def whole(done: pd.DataFrame) -> pd.DataFrame:
     """Return F1, precision and recall on whole corpora, means over seeds."""
     runs = runs_of(done, "whole", "length", "larger")
-    runs = runs[runs["regime"] == "all"].drop(columns="epochs")
-    runs = runs.rename(columns={"took_epochs": "epochs"})
+    runs = runs[runs["regime"] == "all"]
     groups = runs.groupby(["encoder", "corpus", "epochs"], sort=False)
     table = groups.agg(
         seeds=("draw", "nunique"), seconds=("seconds", "mean"), MiB=("peak_mib", "max")
@@ -100,9 +103,9 @@ def whole(done: pd.DataFrame) -> pd.DataFrame:
     table["seconds"] = table["seconds"].map("{:.0f}".format)
     means = runs.groupby(["encoder", "corpus", "epochs", "contender"], sort=False)[SCORED].mean()
     texts = means.apply(lambda row: "{:.1f} ({:.1f}, {:.1f})".format(*row), axis=1)
-    f1 = means["f1"].unstack("contender")
-    gain = (f1["dice"] - f1["auto"]).map("{:+.1f}".format, na_action="ignore")
-    whole = texts.unstack("contender").assign(**{"dice less auto": gain})
+    f1 = means["f1"].unstack("contender").reindex(columns=["ce", "dice"])
+    gain = (f1["dice"] - f1["ce"]).map("{:+.1f}".format, na_action="ignore")
+    whole = texts.unstack("contender").assign(**{"dice less ce": gain})
     return whole.astype(object).fillna("").join(table).reset_index()
 
 
@@ -119,18 +122,54 @@ def imbalance(done: pd.DataFrame) -> pd.DataFrame:
     return texts.unstack("loss").fillna("").reset_index()
 
 
+def operating_points(done: pd.DataFrame) -> pd.DataFrame:
+    """Return precision and recall in percent, for each contender, draw and bias of "O"."""
+    points = []
+    for run in done.itertuples():
+        actual, pairs = json.loads(run.counts)
+        for bias, (right, found) in zip(BIASES.tolist(), pairs):
+            point = 100 * right / max(found, 1), 100 * right / max(actual, 1)
+            points.append((run.contender, run.draw, bias, *point))
+    columns = ["contender", "draw", "bias", "precision", "recall"]
+    return pd.DataFrame(points, columns=columns).set_index(columns[:3])
+
+
+def alpha(done: pd.DataFrame) -> pd.DataFrame:
+    """Return what each alpha gives, less the precision of moved cross-entropy at its recall."""
+    points = operating_points(runs_of(done, "alpha"))
+    lines = []
+    for contender, kept in points.xs(0.0, level="bias").groupby("contender", sort=False):
+        kept = kept.droplevel("contender")
+        f1 = (2 * kept["precision"] * kept["recall"] / kept.sum(axis=1)).fillna(0)
+        means = pd.DataFrame({**kept, "F1": f1}).mean().map("{:.1f}".format)
+        gains = kept["precision"] - [
+            _precision_at(point.recall, points.xs(("ce", draw), level=("contender", "draw")))
+            for draw, point in kept.iterrows()
+        ]
+        lines.append({"loss": contender, **means, "precision less that of ce": interval(gains)})
+    return pd.DataFrame(lines)
+
+
+def _precision_at(recall: float, points: pd.DataFrame) -> float:
+    """Return the precision at a recall, on the line from point to point."""
+    points = points.sort_values("recall")
+    return float(np.interp(recall, points["recall"], points["precision"]))
+
+
 TABLES: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], pd.DataFrame]]] = {
     **{
         f"{title}, {encoder}": ((part,), partial(compared, part=part, encoder=encoder))
         for part, title in (
             ("confirm", "Draws that chose nothing"),
             ("decide", "Draws that choose"),
+            ("thousand", "1,000 sentences"),
         )
         for encoder in ("MiniLM", "E5")
     },
     "Variants": (("variants",), variants),
     "Whole corpora": (("whole",), whole),
     "Imbalance": (("imbalance",), imbalance),
+    "Alpha, or the decision": (("alpha",), alpha),
 }
 
 

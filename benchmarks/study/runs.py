@@ -126,6 +126,7 @@ def execute(run: Run, data: Path, encoders: Path, device: str = "cpu") -> dict[s
         ``took_epochs``, ``crf``, ``word_shapes``, ``bias`` and ``n_steps``. ``f1``, ``precision``
         and ``recall`` are in percent, on dev rows with draws that choose, else on test rows; of
         parts of speech they are means over the tags.
+        ``f1_error`` is the standard error of F1 for other sentences of the same kind, in points.
         ``counts`` has the number of entities in the scored rows, and of each of ``BIASES`` how many
         are right and found; ``counts_same`` are those of 500 training rows that were not drawn.
     """
@@ -168,6 +169,7 @@ def execute(run: Run, data: Path, encoders: Path, device: str = "cpu") -> dict[s
         ratios = {"f1": (2 * right, found + actual), "precision": (right, found)}
         ratios["recall"] = (right, actual)
         row |= {name: round(100 * a / b, 3) if b else 0.0 for name, (a, b) in ratios.items()}
+        row["f1_error"] = round(100 * f1_error(counts), 3)
         if CORPORA[run.corpus].task == "tags":
             return row | _means_over_tags(scored.y, _tags(scores, tagger, 0.0))
         row["counts"] = _counts(scored, scores, tagger)
@@ -272,6 +274,13 @@ def f1_of(counts: np.ndarray, weight: np.ndarray | None = None) -> float:
     weight = np.ones(len(counts)) if weight is None else weight
     right, predicted, actual = weight @ counts
     return float(2 * right / (predicted + actual)) if predicted + actual else 0.0
+
+
+def f1_error(counts: np.ndarray, n_samples: int = 500) -> float:
+    """Return the standard error of F1, by drawing the rows anew (bootstrap)."""
+    n, rng = len(counts), np.random.default_rng(0)
+    samples = (np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(n_samples))
+    return float(np.std([f1_of(counts, sample) for sample in samples]))
 
 
 _ENTITIES = CORPORA["CoNLL03"]

@@ -1,0 +1,85 @@
+"""The pictures of the study, made from its finished runs."""
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+
+from .report import operating_points, runs_of
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+COLORS = {"ce": "#4c566a", "wce": "#d08770", "dice": "#2a7fb8", "dsc": "#8fb996"}
+
+
+def draw_imbalance(done: pd.DataFrame, file: Path) -> None:
+    """Draw F1 over words outside entities for each one inside, a panel for each corpus.
+
+    A line is the mean over seeds; a bar is the 95 % interval for other test sentences.
+    """
+    runs = runs_of(done, "imbalance")
+    runs = runs.assign(
+        outside=runs["regime"].str.removeprefix("ratio-").astype(int),
+        loss=runs["contender"].str.partition(",")[0],
+    )
+    corpora = runs["corpus"].unique()
+    figure, axes = plt.subplots(
+        1, len(corpora), figsize=(8, 3.4), sharey=True, layout="constrained", squeeze=False
+    )
+    for ax, corpus in zip(axes[0], corpora):
+        for i, (loss, color) in enumerate(COLORS.items()):
+            cells = runs[(runs["corpus"] == corpus) & (runs["loss"] == loss)].groupby("outside")
+            means = cells[["f1", "f1_error"]].mean()
+            # Bars side by side, on a logarithmic axis.
+            x = means.index * 1.04 ** (i - 1.5)
+            ax.errorbar(x, means["f1"], 1.96 * means["f1_error"], label=loss, color=color, fmt="o-")
+        ax.set(xscale="log", xlabel="words outside entities for each one inside", title=corpus)
+        outside = sorted(runs["outside"].unique())
+        ax.set_xticks(outside, map(str, outside), minor=False)
+        ax.minorticks_off()
+    axes[0, 0].set_ylabel("F1 of entities, %")
+    _finish(figure, axes, file)
+
+
+def draw_alpha(done: pd.DataFrame, file: Path) -> None:
+    """Draw precision over recall: Tversky by alpha, and cross-entropy whose decision is moved."""
+    means = operating_points(runs_of(done, "alpha")).groupby(["contender", "bias"]).mean()
+    figure, axes = plt.subplots(figsize=(5.2, 3.8), layout="constrained", squeeze=False)
+    ax, moved = axes[0, 0], means.loc["ce"]
+    label = "cross-entropy, bias of O from -3 to 4"
+    ax.plot(moved["recall"], moved["precision"], "o-", color=COLORS["ce"], label=label, ms=3)
+    kept = means.drop("ce").xs(0.0, level="bias")
+    label = "Tversky, alpha (beta = 1 - alpha)"
+    ax.plot(kept["recall"], kept["precision"], "s-", color=COLORS["dice"], label=label)
+    for contender, point in kept.iterrows():
+        name = contender.rpartition(" ")[2]
+        ax.annotate(name, point[["recall", "precision"]], (4, 4), textcoords="offset points")
+    # Lines of equal F1 fill what the points span.
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    recall = np.linspace(max(left, 1), right, 200)
+    for f1 in range(5, 100, 5):
+        with np.errstate(divide="ignore"):
+            precision = f1 * recall / (2 * recall - f1)
+        shown = (precision >= low) & (precision <= high)
+        ax.plot(recall[shown], precision[shown], ":", color="#cccccc", lw=0.8, zorder=0)
+    ax.set(xlim=(left, right), ylim=(low, high))
+    ax.set(xlabel="recall, %", ylabel="precision, %")
+    _finish(figure, axes, file)
+
+
+def _finish(figure: plt.Figure, axes: np.ndarray, file: Path) -> None:
+    for ax in axes.flat:
+        ax.spines[["top", "right"]].set_visible(False)
+    axes.flat[0].legend(fontsize=8, frameon=False)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=110)
+    plt.close(figure)
+
+
+def draw_figures(done: pd.DataFrame, directory: Path) -> None:
+    """Draw both pictures, each if it has runs."""
+    for part, draw in (("imbalance", draw_imbalance), ("alpha", draw_alpha)):
+        if len(runs_of(done, part)):
+            draw(done, directory / f"study_{part}.png")
