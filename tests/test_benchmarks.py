@@ -28,12 +28,17 @@ BOTH, CE, DICE = (Run("E5", "BTC", "24", name, 2, TUNING_DRAW) for name in LOSSE
 def places(tmp_path_factory):
     """Directories of the corpora and of the encoders, as the command takes them."""
     data, encoders = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("encoders")
-    (data / "ner" / "btc").mkdir(parents=True)
+    for directory in ("ner/btc", "cls/sst2"):
+        (data / directory).mkdir(parents=True)
     for i, part in enumerate(("train", "dev", "test")):
         rows = zip(*easy_corpus(40, seed=i))
         text = "\n".join("".join(f"{w} {t}\n" for w, t in zip(*row)) for row in rows)
         file = data / "ner" / "btc" / f"{part}.conll.xz"
         file.write_bytes(lzma.compress(text.encode()))
+        texts = "".join(
+            f"{len(words) % 2} {' '.join(words)}\n" for words in easy_corpus(40, seed=i)[0]
+        )
+        (data / "cls" / "sst2" / f"{part}.txt.xz").write_bytes(lzma.compress(texts.encode()))
     build_bert(encoders / "multilingual", num_hidden_layers=1, hidden_size=16)
     return data, encoders
 
@@ -61,6 +66,12 @@ def test_other_regimes(places, regime, contender):
     assert (row["n_train"] == row["n_scored"]) == (regime != "24")
     assert ("counts_same" in row) == (regime == "24")
     assert row["peak_mib"] > 100
+
+
+def test_texts_are_scored_by_their_metric(places):
+    row = execute(Run("E5", "SST-2", "all", "dice", 1, 0), *places)
+    assert row["f1"] == row["precision"] == row["recall"]
+    assert (row["n_train"], row["n_entities"], row["crf"]) == (40, 40, False)
 
 
 def test_rows_are_written_as_they_come_and_not_made_again(places, rows, tmp_path):

@@ -12,6 +12,7 @@ FOR_VARIANTS = ("BTC", "re3d", "CoNLL03", "NCBI-disease")
 TUNING_DRAW, NEW_DRAW = 530, FIRST_DRAW + 20
 # What "auto" takes of cross-entropy, and all losses get.
 WHOLE_EPOCHS = {"BTC": 7, "NCBI-disease": 7, "BC5CDR": 8, "CoNLL03": 5, "UD English": 3}
+WHOLE_EPOCHS |= {"SST-2": 4, "Amazon-Google": 4}
 RARE_EPOCHS = 8
 LOSSES = ("ce+dice", "ce", "dice")
 

