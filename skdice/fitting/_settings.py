@@ -54,9 +54,10 @@ class Settings:
         preset (``"dsc-paper"``, ``"dsc-official"``), "ce+dice" or a loss object. "ce+dice" trains
         two networks from the same beginning, one with each loss, and keeps the mean of their
         weights: one network, which predicts as fast as any. "auto" takes that for taggers of few
-        entities (``choices_`` has the limit) if the encoder has at most six layers, "dice" where
-        few entities are rare and for query taggers, otherwise "ce". "cv" takes "ce" or "dice",
-        whichever has the better mean score in five folds of the rows: ten more models are fitted.
+        entities and "dice" for those of many (``choices_`` has the limits), if the encoder has at
+        most six layers; "dice" where few entities are rare, for ensembles and for query taggers;
+        otherwise "ce" (the guide's page "Losses"). "cv" takes "ce" or "dice", whichever has the
+        better mean score in five folds of the rows: ten more models are fitted.
         ``loss_`` is the loss that was used, of two the first.
     max_epochs
         Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30

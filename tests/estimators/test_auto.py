@@ -77,7 +77,7 @@ def crowded(n):
 
 @pytest.mark.parametrize("estimator, rows, loss, why", [
     (DiceTokenTagger, easy_corpus(16), CrossEntropyLoss, "at most 1,000 entities, and there are"),
-    (DiceTokenTagger, crowded(1001), CrossEntropyLoss, "more than 1,000 entities, and there "),
+    (DiceTokenTagger, crowded(1001), CrossEntropyLoss, "more than 1,000 and less than 5,000"),
     (DiceTokenTagger, rare(4), CrossEntropyLoss, "there are 4."),
     (DiceTokenTagger, rare(5), DiceLoss, "entities are rare, and 4 of 24"),
     (DiceTokenTagger, tagged(16, "B-PER"), CrossEntropyLoss, "no other loss"),
@@ -170,7 +170,9 @@ def test_epochs_count_steps_and_texts_with_positives(n_steps, n_positive, epochs
     assert choose("max_epochs", **facts, is_mean=True).value == epochs
 
 
-@pytest.mark.parametrize("n, of_set, of_mean", [(50, 50, 50), (250, 13, 30), (1000, 10, 15)])
+@pytest.mark.parametrize(
+    "n, of_set, of_mean", [(50, 50, 50), (250, 13, 30), (1000, 13, 15), (5000, 7, 7)]
+)
 def test_epochs_of_sentences_with_entities_fall_slowly(n, of_set, of_mean):
     n_texts = np.array([n - n // 4, n // 4])
     facts = {"n_steps": -(-n // 16), "n_texts": n_texts, "n_positive": n - n // 4}
@@ -246,6 +248,7 @@ def test_epochs_are_those_of_the_training_rows(tiny_models, constants):
 
 
 SOME = {"has_entities": True, "n_entities": 100, "n_texts": np.array([50, 50])}
+DEEP = SOME | {"encoder": ENCODER._replace(depth=7)}
 NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
 FEW = NAMES | {"share_of_names": 0.5}
 
@@ -272,9 +275,12 @@ def of(*numbers):
     ("null_threshold", {"n_unanswered": 0}, np.inf, "All training questions"),
     ("null_threshold", {"n_unanswered": 3}, 0.0, "3 training questions"),
     ("loss", SOME | {"is_ensemble": True}, "dice", "an ensemble"),
-    ("loss", SOME | {"encoder": ENCODER._replace(depth=7)}, "ce", "more than 6 layers"),
+    ("loss", DEEP, "ce", "more than 6 layers"),
     ("loss", SOME | {"n_entities": 1001}, "ce", "there are 1,001"),
+    ("loss", SOME | {"n_entities": 5000}, "dice", "there are 5,000"),
+    ("loss", DEEP | {"n_entities": 5000, "is_ensemble": True}, "ce", "more than 6 layers"),
     ("loss", SOME | {"n_entities": 1001, "ratio": 2.0, "n_positive": 9}, "ce", "there are 1,001"),
+    ("loss", SOME | {"n_entities": 5000, "ratio": 2.0, "n_positive": 9}, "ce", "not measured"),
     ("loss", SOME | {"ratio": 2.0, "n_positive": 9}, "dice", "9 of 100"),
     ("loss", SOME | {"n_unlabeled": 101}, "ce", "101 rows without labels"),
     ("loss", SOME | {"n_unlabeled": 100}, "ce+dice", "at most 1,000 entities"),
