@@ -98,12 +98,12 @@ def test_the_report_compares_two_networks_with_one(rows, monkeypatch, tmp_path):
     assert "Draws that chose nothing" in report(done)
 
 
-def test_a_moved_decision_is_no_more_precise_than_itself(rows, monkeypatch, tmp_path):
+def test_no_decision_is_more_precise_than_the_best_with_its_recall(rows, monkeypatch, tmp_path):
     names = ("ce", "tversky, alpha 0.5")
     done = pd.DataFrame([row | {"contender": name} for row, name in zip(rows[1:], names)])
     monkeypatch.setitem(PARTS, "alpha", lambda: [CE._replace(contender=name) for name in names])
     table = alpha(done).set_index("loss")
-    assert table.loc["ce", "precision less that of ce"] == "+0.0"
+    assert float(table.loc["ce", "precision less that of ce"]) <= 0, "a bias may be better"
     assert float(table.loc["tversky, alpha 0.5", "F1"]) == pytest.approx(rows[2]["f1"], abs=0.05)
     draw_figures(done, tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["study_alpha.png"]

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -137,7 +136,10 @@ def operating_points(done: pd.DataFrame) -> pd.DataFrame:
 
 
 def alpha(done: pd.DataFrame) -> pd.DataFrame:
-    """Return what each alpha gives, less the precision of moved cross-entropy at its recall."""
+    """Return what each alpha gives, less the precision that cross-entropy has with its recall.
+
+    The decision of cross-entropy is moved to any bias with at least this recall.
+    """
     points = operating_points(runs_of(done, "alpha"))
     lines = []
     for contender, kept in points.xs(0.0, level="bias").groupby("contender", sort=False):
@@ -148,14 +150,15 @@ def alpha(done: pd.DataFrame) -> pd.DataFrame:
             _precision_at(point.recall, points.xs(("ce", draw), level=("contender", "draw")))
             for draw, point in kept.iterrows()
         ]
-        lines.append({"loss": contender, **means, "precision less that of ce": interval(gains)})
+        lines.append(
+            {"loss": contender, **means, "precision less that of ce": interval(gains.dropna())}
+        )
     return pd.DataFrame(lines)
 
 
 def _precision_at(recall: float, points: pd.DataFrame) -> float:
-    """Return the precision at a recall, on the line from point to point."""
-    points = points.sort_values("recall")
-    return float(np.interp(recall, points["recall"], points["precision"]))
+    """Return the highest precision with at least this recall; NaN if none has it."""
+    return float(points["precision"][points["recall"] >= recall].max())
 
 
 TABLES: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], pd.DataFrame]]] = {
