@@ -217,7 +217,7 @@ def make_task(key: tuple[str, str, str, int], parts: Parts) -> dict[str, Any]:
         "X": parts.train.X,
         "y": [to_iob2(tags) for tags in y] if name == "entities" else y,
         "seed": seed,
-        "epochs": WHOLE_EPOCHS[corpus] if regime == WHOLE else TUNED_EPOCHS,
+        "epochs": WHOLE_EPOCHS.get(corpus) if regime == WHOLE else TUNED_EPOCHS,
         "X_test": parts.test.X,
     }
 

@@ -50,7 +50,7 @@ def draw_alpha(done: pd.DataFrame, file: Path) -> None:
     ax, moved = axes[0, 0], means.loc["ce"]
     label = "cross-entropy, bias of O from -3 to 4"
     ax.plot(moved["recall"], moved["precision"], "o-", color=COLORS["ce"], label=label, ms=3)
-    kept = means.drop("ce").xs(0.0, level="bias")
+    kept = means.xs(0.0, level="bias").drop("ce")
     label = "Tversky, alpha (beta = 1 - alpha)"
     ax.plot(kept["recall"], kept["precision"], "s-", color=COLORS["dice"], label=label)
     for contender, point in kept.iterrows():

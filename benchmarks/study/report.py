@@ -104,6 +104,7 @@ def whole(done: pd.DataFrame) -> pd.DataFrame:
     means = runs.groupby([*keys, "contender"], sort=False)[SCORED].mean()
     texts = means.apply(lambda row: "{:.1f} ({:.1f}, {:.1f})".format(*row), axis=1)
     f1 = runs.pivot(index=[*keys, "draw"], columns="contender", values="f1")
+    f1 = f1.reindex(columns=["ce", "dice"])
     gains = (f1["dice"] - f1["ce"]).dropna().groupby(keys)
     shown = gains.agg(lambda x: f"{x.mean():+.1f} ({', '.join(map('{:+.1f}'.format, x))})")
     whole = texts.unstack("contender").assign(**{"dice less ce": shown})
@@ -140,8 +141,9 @@ def alpha(done: pd.DataFrame) -> pd.DataFrame:
 
     The decision of cross-entropy is moved to any bias with at least this recall.
     """
-    points = operating_points(runs_of(done, "alpha"))
-    lines = []
+    runs = runs_of(done, "alpha")
+    has_ce = runs["draw"].isin(runs["draw"][runs["contender"] == "ce"])
+    points, lines = operating_points(runs[has_ce]), []
     for contender, kept in points.xs(0.0, level="bias").groupby("contender", sort=False):
         kept = kept.droplevel("contender")
         f1 = (2 * kept["precision"] * kept["recall"] / kept.sum(axis=1)).fillna(0)

@@ -42,7 +42,7 @@ CONSTANTS = {
         1000, "entities up to which two losses and the CRF are taken", _LENGTH
     ),
     "many_entities": Constant(5000, "entities from which on dice is taken", _SIXTH),
-    "layers": Constant(6, "layers at most of networks whose weights are averaged", _SIXTH),
+    "layers": Constant(6, "layers at most of encoders that learn with dice or both", _SIXTH),
     "names": Constant(2 / 3, "share of capitalised entities that makes them names", _SHAPES),
     "rare": Constant(4, "texts without a positive for one with, above it is rare", "judgement"),
     "ratio": Constant(2, "negative texts for each positive one where these are rare", _SAMPLED),
