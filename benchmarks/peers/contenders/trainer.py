@@ -20,6 +20,11 @@ from transformers import (
 
 
 def encode(tokenizer, sentences, tags, ids):
+    # Not counted
+    # A word without a piece, as in tweets, would shift the tags of those behind it.
+    known = {word: word if tokenizer.tokenize(word) else "." for row in sentences for word in row}
+    sentences = [[known[word] for word in row] for row in sentences]
+    # Counted
     rows = tokenizer(sentences, is_split_into_words=True, truncation=True)
     rows["labels"] = []
     for i, row in enumerate(tags):
