@@ -14,7 +14,7 @@ from benchmarks.study import __main__ as study
 from benchmarks.study.corpora import Part, with_rare_entities
 from benchmarks.study.figures import draw_figures
 from benchmarks.study.plan import LOSSES, ON_GPU, PARTS, TUNING_DRAW
-from benchmarks.study.report import alpha, compared, report
+from benchmarks.study.report import alpha, compared, imbalance, report
 from benchmarks.study.runs import BIASES, CONTENDERS, Run, execute, f1_at, read
 from skdice.metrics import get_entities
 
@@ -107,6 +107,15 @@ def test_no_decision_is_more_precise_than_the_best_with_its_recall(rows, monkeyp
     assert float(table.loc["tversky, alpha 0.5", "F1"]) == pytest.approx(rows[2]["f1"], abs=0.05)
     draw_figures(done, tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["study_alpha.png"]
+
+
+def test_a_corpus_is_a_cell_of_imbalance_by_itself(rows, monkeypatch, tmp_path):
+    runs = [CE._replace(regime=regime) for regime in ("all", "ratio-40")]
+    done = pd.DataFrame([rows[1] | run._asdict() for run in runs])
+    monkeypatch.setitem(PARTS, "imbalance", lambda: runs)
+    assert imbalance(done)["words outside"].tolist() == [7.3, 40]
+    draw_figures(done, tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["study_imbalance.png"]
 
 
 def test_entities_are_removed_until_they_are_rare():

@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 
-from .report import operating_points, runs_of
+from .report import operating_points, runs_of, runs_of_imbalance
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -19,11 +19,7 @@ def draw_imbalance(done: pd.DataFrame, file: Path) -> None:
 
     A line is the mean over seeds; a bar is the 95 % interval for other test sentences.
     """
-    runs = runs_of(done, "imbalance")
-    runs = runs.assign(
-        outside=runs["regime"].str.removeprefix("ratio-").astype(int),
-        loss=runs["contender"].str.partition(",")[0],
-    )
+    runs = runs_of_imbalance(done)
     corpora = runs["corpus"].unique()
     figure, axes = plt.subplots(
         1, len(corpora), figsize=(8, 3.4), sharey=True, layout="constrained", squeeze=False
@@ -36,8 +32,8 @@ def draw_imbalance(done: pd.DataFrame, file: Path) -> None:
             x = means.index * 1.04 ** (i - 1.5)
             ax.errorbar(x, means["f1"], 1.96 * means["f1_error"], label=loss, color=color, fmt="o-")
         ax.set(xscale="log", xlabel="words outside entities for each one inside", title=corpus)
-        outside = sorted(runs["outside"].unique())
-        ax.set_xticks(outside, map(str, outside), minor=False)
+        outside = sorted(runs.loc[runs["corpus"] == corpus, "outside"].unique())
+        ax.set_xticks(outside, map("{:g}".format, outside))
         ax.minorticks_off()
     axes[0, 0].set_ylabel("F1 of entities, %")
     _finish(figure, axes, file)
@@ -56,23 +52,19 @@ def draw_alpha(done: pd.DataFrame, file: Path) -> None:
     for contender, point in kept.iterrows():
         name = contender.rpartition(" ")[2]
         ax.annotate(name, point[["recall", "precision"]], (4, 4), textcoords="offset points")
-    # Lines of equal F1 fill what the points span.
-    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
-    recall = np.linspace(max(left, 1), right, 200)
-    for f1 in range(5, 100, 5):
-        with np.errstate(divide="ignore"):
-            precision = f1 * recall / (2 * recall - f1)
-        shown = (precision >= low) & (precision <= high)
-        ax.plot(recall[shown], precision[shown], ":", color="#cccccc", lw=0.8, zorder=0)
-    ax.set(xlim=(left, right), ylim=(low, high))
-    ax.set(xlabel="recall, %", ylabel="precision, %")
+    limits = {"xlim": ax.get_xlim(), "ylim": ax.get_ylim()}
+    recall, precision = np.meshgrid(*(np.linspace(max(low, 1), up) for low, up in limits.values()))
+    f1 = 2 * recall * precision / (recall + precision)
+    lines = ax.contour(recall, precision, f1, range(0, 100, 2), colors="#cccccc", linewidths=0.8)
+    ax.clabel(lines, fmt="F1 %d", fontsize=7)
+    ax.set(**limits, xlabel="recall, %", ylabel="precision, %")
     _finish(figure, axes, file)
 
 
 def _finish(figure: plt.Figure, axes: np.ndarray, file: Path) -> None:
     for ax in axes.flat:
         ax.spines[["top", "right"]].set_visible(False)
-    axes.flat[0].legend(fontsize=8, frameon=False)
+    axes.flat[0].legend(loc="lower left", fontsize=8, frameon=False)
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=110)
     plt.close(figure)

@@ -7,12 +7,13 @@ from functools import partial
 import pandas as pd
 from scipy import stats
 
+from .corpora import RATIO, WHOLE
 from .plan import PARTS
 from .runs import BIASES, Run, f1_at
 
 LEVEL = 0.95
-CELL = ["encoder", "corpus", "regime", "draw"]
 SCORED = ["f1", "precision", "recall"]
+BY_ITSELF = "7.3"  # words outside entities of BC5CDR for each one inside
 # Training rows that were not drawn are a corpus more, as dev and test rows are of other users.
 SAME = {"BTC": "BTC, same users"}
 
@@ -31,28 +32,6 @@ def interval(values: pd.Series) -> str:
         half = stats.sem(values) * stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)
         text += f" [{values.mean() - half:+.1f}, {values.mean() + half:+.1f}]"
     return text
-
-
-def variants(done: pd.DataFrame) -> pd.DataFrame:
-    """Return F1 of variants less that of their loss, at 0 and each with its best bias."""
-    runs = runs_of(done, "variants")
-    base = done[done["epochs"] == 0].assign(base=done["contender"])
-    pairs = runs.assign(base=runs["contender"].str.partition(",")[0])
-    pairs = pairs.merge(base, on=[*CELL, "base"], suffixes=("", "_base"))
-    epochs = pairs["epochs"].map(lambda n: f", {n} epochs" if n else "")
-    best = [f1_at(a).max() - f1_at(b).max() for a, b in zip(pairs.counts, pairs.counts_base)]
-    pairs = pairs.assign(
-        way=pairs["contender"] + epochs, gain=pairs["f1"] - pairs["f1_base"], best=best
-    )
-    lines = []
-    for way, cell in pairs.groupby("way", sort=False):
-        gains = cell.groupby("corpus", sort=False)["gain"].mean().map("{:+.1f}".format)
-        line = {"variant": way, "fits": len(cell), **gains}
-        lines.append(
-            line
-            | {"all": interval(cell["gain"]), "at the best bias": f"{cell['best'].mean():+.1f}"}
-        )
-    return pd.DataFrame(lines).fillna("")
 
 
 def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
@@ -111,15 +90,17 @@ def whole(done: pd.DataFrame) -> pd.DataFrame:
     return whole.astype(object).fillna("").join(table).reset_index()
 
 
+def runs_of_imbalance(done: pd.DataFrame) -> pd.DataFrame:
+    """Return the finished runs of this part, with the ``loss`` and the words outside of each."""
+    runs = runs_of(done, "imbalance")
+    outside = runs["regime"].str.removeprefix(RATIO).replace(WHOLE, BY_ITSELF).astype(float)
+    return runs.assign(outside=outside, loss=runs["contender"].str.partition(",")[0])
+
+
 def imbalance(done: pd.DataFrame) -> pd.DataFrame:
     """Return F1 of each loss and imbalance, means over seeds."""
-    runs = runs_of(done, "imbalance", "larger")
-    runs = runs[runs["regime"].str.startswith("ratio")]
-    outside = runs["regime"].str.removeprefix("ratio-").astype(int)
-    loss = runs["contender"].str.partition(",")[0]
-    cells = runs.assign(loss=loss, **{"words outside": outside}).groupby(
-        ["encoder", "corpus", "words outside", "loss"]
-    )["f1"]
+    runs = runs_of_imbalance(done).rename(columns={"outside": "words outside"})
+    cells = runs.groupby(["corpus", "words outside", "loss"])["f1"]
     texts = cells.mean().map("{:.1f}".format) + cells.size().map(" ({})".format)
     return texts.unstack("loss").fillna("").reset_index()
 
@@ -172,7 +153,6 @@ TABLES: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], pd.DataFrame]]
         )
         for encoder in ("MiniLM", "E5")
     },
-    "Variants": (("variants",), variants),
     "Whole corpora": (("whole",), whole),
     "Imbalance": (("imbalance",), imbalance),
     "Alpha, or the decision": (("alpha",), alpha),

@@ -16,7 +16,6 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
-import pandas as pd
 import pytest
 import torch
 

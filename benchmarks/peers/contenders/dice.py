@@ -1,22 +1,15 @@
-"""skdice with its defaults, and with cross-entropy."""
-
-from functools import partial
+"""skdice with its defaults."""
 
 # Counted
-from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
+from skdice import DicePairClassifier, DiceTextClassifier
 
 # Not counted
-ESTIMATORS = {"entities": DiceTokenTagger, "pairs": DicePairClassifier, "texts": DiceTextClassifier}
-
-
-def estimator_of(task):
-    estimator = ESTIMATORS[task.name]
-    return partial(estimator, loss="ce") if task.contender == "skdice_ce" else estimator
+ESTIMATORS = {"pairs": DicePairClassifier, "texts": DiceTextClassifier}
 
 
 # Counted
 def fit(task):
-    return estimator_of(task)(task.encoder, random_state=task.seed).fit(task.X, task.y)
+    return ESTIMATORS[task.name](task.encoder, random_state=task.seed).fit(task.X, task.y)
 
 
 def predict(estimator, X):
