@@ -12,6 +12,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 COLORS = {"ce": "#4c566a", "wce": "#d08770", "dice": "#2a7fb8", "dsc": "#8fb996"}
+COLORS |= {"ce, sampled": "#b0b7c6", "dice, sampled": "#9ccbe8", "ce+dice, sampled": "#b48ead"}
 
 
 def draw_imbalance(done: pd.DataFrame, file: Path) -> None:
@@ -25,12 +26,13 @@ def draw_imbalance(done: pd.DataFrame, file: Path) -> None:
         1, len(corpora), figsize=(8, 3.4), sharey=True, layout="constrained", squeeze=False
     )
     for ax, corpus in zip(axes[0], corpora):
-        for i, (loss, color) in enumerate(COLORS.items()):
+        for i, loss in enumerate(name for name in COLORS if name in set(runs["loss"])):
             cells = runs[(runs["corpus"] == corpus) & (runs["loss"] == loss)].groupby("outside")
             means = cells[["f1", "f1_error"]].mean()
             # Bars side by side, on a logarithmic axis.
             x = means.index * 1.04 ** (i - 1.5)
-            ax.errorbar(x, means["f1"], 1.96 * means["f1_error"], label=loss, color=color, fmt="o-")
+            how = {"label": loss, "color": COLORS[loss], "fmt": "o--" if "," in loss else "o-"}
+            ax.errorbar(x, means["f1"], 1.96 * means["f1_error"], **how)
         ax.set(xscale="log", xlabel="words outside entities for each one inside", title=corpus)
         outside = sorted(runs.loc[runs["corpus"] == corpus, "outside"].unique())
         ax.set_xticks(outside, map("{:g}".format, outside))

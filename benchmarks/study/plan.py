@@ -63,10 +63,17 @@ def length() -> list[Run]:
 def imbalance() -> list[Run]:
     """Entities removed from 5,000 sentences; the ends of the scale and two losses first.
 
-    BC5CDR has few entities by itself, so all of it is the first of its cells.
+    BC5CDR has few entities by itself, so all of it is the first of its cells. Where entities are
+    rare, "auto" samples the epochs, and how many they are is open.
     """
     first, rest = ("160", "5", "40"), ("80", "20")
-    return [
+    sampled = [
+        Run("MiniLM", corpus, RATIO + ratio, loss, 0, 0)
+        for ratio in ("160", "40")
+        for corpus in ("CoNLL03", "BC5CDR")
+        for loss in ("dice", "ce", "ce+dice")
+    ]
+    return sampled + [
         _whole(loss, corpus, seed)
         if (corpus, ratio) == ("BC5CDR", "5")
         else Run("MiniLM", corpus, RATIO + ratio, f"{loss}, all rows", RARE_EPOCHS, seed)

@@ -94,7 +94,11 @@ def runs_of_imbalance(done: pd.DataFrame) -> pd.DataFrame:
     """Return the finished runs of this part, with the ``loss`` and the words outside of each."""
     runs = runs_of(done, "imbalance")
     outside = runs["regime"].str.removeprefix(RATIO).replace(WHOLE, BY_ITSELF).astype(float)
-    return runs.assign(outside=outside, loss=runs["contender"].str.partition(",")[0])
+    has_all = (runs["regime"] == WHOLE) | runs["contender"].str.endswith(", all rows")
+    loss = runs["contender"].str.removesuffix(", all rows") + has_all.map(
+        {True: "", False: ", sampled"}
+    )
+    return runs.assign(outside=outside, loss=loss)
 
 
 def imbalance(done: pd.DataFrame) -> pd.DataFrame:
