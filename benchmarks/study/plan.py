@@ -68,8 +68,8 @@ def imbalance() -> list[Run]:
     """
     first, rest = ("160", "5", "40"), ("80", "20")
     sampled = [
-        Run("MiniLM", corpus, RATIO + ratio, loss, 0, 0)
-        for ratio in ("160", "40")
+        Run("MiniLM", corpus, RATIO + ratio, loss, 0, seed)
+        for ratio, seed in (("160", 0), ("160", 1), ("40", 0))
         for corpus in ("CoNLL03", "BC5CDR")
         for loss in ("dice", "ce", "ce+dice")
     ]
