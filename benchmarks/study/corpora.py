@@ -77,7 +77,7 @@ def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
     regime : str
         How many training rows; "all" for all, with all test rows; "ratio-80" for 5,000 sentences
         and all test rows, from which entities are removed until 80 words stand outside entities for
-        each one inside.
+        each one inside; "ratio-80 of 2000" for as many sentences.
     seed : int
         Other training and dev rows for each.
     data : Path
@@ -87,10 +87,10 @@ def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
     if regime == WHOLE:
         return pools
     if regime.startswith(RATIO):
-        ratio, rows = int(regime.removeprefix(RATIO)), np.random.default_rng(seed)
-        train = pools.train.take(rows.permutation(len(pools.train.y))[:N_RARE])
+        ratio, n_rare = parse(regime)
+        order = np.random.default_rng(seed).permutation(len(pools.train.y))
         return pools._replace(
-            train=with_rare_entities(train, ratio, seed),
+            train=with_rare_entities(pools.train.take(order[:n_rare]), ratio, seed),
             test=with_rare_entities(pools.test, ratio, 0),
         )
     n_rows, n_test = int(regime), N_TEST[CORPORA[corpus].task]
@@ -110,6 +110,12 @@ def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
     return Parts(
         pools.train.take(np.sort(order[:n_rows])), tuned, pools.test.take(np.sort(test)), others
     )
+
+
+def parse(regime: str) -> tuple[int, int]:
+    """Return the words outside entities for each one inside, and the training sentences."""
+    ratio, _, n_rows = regime.removeprefix(RATIO).partition(" of ")
+    return int(ratio), int(n_rows or N_RARE)
 
 
 def with_rare_entities(part: Part, ratio: float, seed: int) -> Part:

@@ -6,6 +6,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 
+from .corpora import N_RARE
 from .report import operating_points, runs_of, runs_of_imbalance
 
 matplotlib.use("Agg")
@@ -21,6 +22,7 @@ def draw_imbalance(done: pd.DataFrame, file: Path) -> None:
     A line is the mean over seeds; a bar is the 95 % interval for other test sentences.
     """
     runs = runs_of_imbalance(done)
+    runs = runs[runs["sentences"] == N_RARE]
     corpora = runs["corpus"].unique()
     figure, axes = plt.subplots(
         1, len(corpora), figsize=(8, 3.4), sharey=True, layout="constrained", squeeze=False

@@ -67,9 +67,10 @@ def imbalance() -> list[Run]:
     rare, "auto" samples the epochs, and how many they are is open.
     """
     first, rest = ("160", "5", "40"), ("80", "20")
+    cells = (("160", 0), ("160", 1), ("40", 0), ("160 of 2000", 0), ("160 of 2000", 1))
     sampled = [
-        Run("MiniLM", corpus, RATIO + ratio, loss, 0, seed)
-        for ratio, seed in (("160", 0), ("160", 1), ("40", 0))
+        Run("MiniLM", corpus, RATIO + rare, loss, 0, seed)
+        for rare, seed in cells
         for corpus in ("CoNLL03", "BC5CDR")
         for loss in ("dice", "ce", "ce+dice")
     ]

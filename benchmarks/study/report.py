@@ -7,13 +7,13 @@ from functools import partial
 import pandas as pd
 from scipy import stats
 
-from .corpora import RATIO, WHOLE
+from .corpora import RATIO, WHOLE, parse
 from .plan import PARTS
 from .runs import BIASES, Run, f1_at
 
 LEVEL = 0.95
 SCORED = ["f1", "precision", "recall"]
-BY_ITSELF = "7.3"  # words outside entities of BC5CDR for each one inside
+BY_ITSELF = 7.3  # words outside entities of BC5CDR for each one inside
 # Training rows that were not drawn are a corpus more, as dev and test rows are of other users.
 SAME = {"BTC": "BTC, same users"}
 
@@ -91,20 +91,21 @@ def whole(done: pd.DataFrame) -> pd.DataFrame:
 
 
 def runs_of_imbalance(done: pd.DataFrame) -> pd.DataFrame:
-    """Return the finished runs of this part, with the ``loss`` and the words outside of each."""
+    """Return the finished runs of this part, with loss, sentences, and words outside of each."""
     runs = runs_of(done, "imbalance")
-    outside = runs["regime"].str.removeprefix(RATIO).replace(WHOLE, BY_ITSELF).astype(float)
-    has_all = (runs["regime"] == WHOLE) | runs["contender"].str.endswith(", all rows")
-    loss = runs["contender"].str.removesuffix(", all rows") + has_all.map(
-        {True: "", False: ", sampled"}
-    )
-    return runs.assign(outside=outside, loss=loss)
+    is_whole = runs["regime"] == WHOLE
+    outside, sentences = zip(*runs["regime"].where(~is_whole, f"{RATIO}0").map(parse))
+    has_all = is_whole | runs["contender"].str.endswith(", all rows")
+    loss = runs["contender"].str.removesuffix(", all rows")
+    runs = runs.assign(outside=outside, sentences=sentences)
+    runs["outside"] = runs["outside"].astype(float).mask(is_whole, BY_ITSELF)
+    return runs.assign(loss=loss + has_all.map({True: "", False: ", sampled"}))
 
 
 def imbalance(done: pd.DataFrame) -> pd.DataFrame:
     """Return F1 of each loss and imbalance, means over seeds."""
     runs = runs_of_imbalance(done).rename(columns={"outside": "words outside"})
-    cells = runs.groupby(["corpus", "words outside", "loss"])["f1"]
+    cells = runs.groupby(["corpus", "sentences", "words outside", "loss"])["f1"]
     texts = cells.mean().map("{:.1f}".format) + cells.size().map(" ({})".format)
     return texts.unstack("loss").fillna("").reset_index()
 
