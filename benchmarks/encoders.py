@@ -1,10 +1,10 @@
-"""Encoders side by side, fits that begin from a model of the same task, and losses on Chinese.
+"""Encoders side by side, and fits that begin from a model of the same task.
 
     python -m benchmarks.encoders --data path/to/corpora --encoders path/to/encoders
 
-Every fit has the defaults but for the loss that is named. Seconds are those of the processor, on
-one thread. A finished run is a row of a CSV file and is not run again. The directory of encoders
-has the folders "base" and "multilingual".
+Every fit has the defaults. Seconds are those of the processor, on one thread. A finished run is a
+row of a CSV file and is not run again. The directory of encoders has the folders "base" and
+"multilingual".
 """
 
 import argparse
@@ -18,7 +18,7 @@ import torch
 
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.datasets import read_squad
-from skdice.metrics import entity_f1_score, squad_f1_score
+from skdice.metrics import entity_f1_score
 from skdice.nn import RUNTIMES
 
 from ._runs import finish
@@ -26,7 +26,7 @@ from .peers.comparison import to_iob2
 from .study.corpora import Part, draw
 from .study.runs import encoder_path
 
-KEY = ("task", "encoder", "before", "loss", "draw")
+KEY = ("task", "encoder", "before", "draw")
 
 
 class Task(NamedTuple):
@@ -52,7 +52,6 @@ class Task(NamedTuple):
 
 SQUAD, SQUAD_DEV = "mrc/squad_v1.1/train_subset.json.xz", "mrc/squad_v1.1/dev.json.xz"
 QUOREF, QUOREF_TEST = "mrc/quoref/dev_part_train.json.xz", "mrc/quoref/dev_part_test.json.xz"
-CMRC, CMRC_DEV = "mrc/cmrc2018_zh/trial.json.xz", "mrc/cmrc2018_zh/dev.json.xz"
 TASKS = {
     "CoNLL03": Task(DiceTokenTagger, "CoNLL03"),
     "SST-2": Task(DiceTextClassifier, "SST-2"),
@@ -63,11 +62,6 @@ TASKS = {
     "Quoref": Task(DiceSpanExtractor, QUOREF, QUOREF_TEST, n_test=195, n_words=300),
     "CoNLL03, 1,000": Task(DiceTokenTagger, "CoNLL03", n_train=1000),
     "WikiGold": Task(DiceTokenTagger, "WikiGold"),
-    "BC5CDR": Task(DiceTokenTagger, "BC5CDR"),
-    "MSRA": Task(DiceTokenTagger, "MSRA"),
-    "Weibo": Task(DiceTokenTagger, "Weibo"),
-    "UD Chinese": Task(DiceTokenTagger, "UD Chinese"),
-    "CMRC": Task(DiceSpanExtractor, CMRC, CMRC_DEV, n_test=300),
 }
 SIDE_BY_SIDE = ("CoNLL03", "SST-2", "Amazon-Google", "SQuAD")
 # A task, an encoder, and the task whose model it begins from.
@@ -76,30 +70,17 @@ CONTINUED = [
     ("WikiGold", "MiniLM", "CoNLL03, 1,000"),
     ("Quoref", "MPNet", "SQuAD, all"),
 ]
-# Of each run: the task, the encoder, the task that it was trained on before, the loss, the draw.
+# Of each run: the task, the encoder, the task that it was trained on before, the draw.
 PARTS = {
     "encoders": [
-        (task, encoder, "none", "auto", 510)
+        (task, encoder, "none", 510)
         for task in SIDE_BY_SIDE
         for encoder in ("MiniLM", "E5", "MPNet")
     ],
     "continued": [
-        (*key, "auto", 510)
+        (*key, 510)
         for task, encoder, before in CONTINUED
         for key in ((before, encoder, "none"), (task, encoder, before), (task, encoder, "none"))
-    ],
-    "losses": [
-        (task, encoder, "none", loss, draw)
-        for draw in (510, 511, 512)
-        for encoder in ("MiniLM", "E5")
-        for task in ("WikiGold", "BC5CDR")
-        for loss in ("ce", "dice", "cv")
-    ],
-    "chinese": [
-        (task, "E5", "none", loss, draw)
-        for draw in (510, 511, 512)
-        for task in ("Weibo", "UD Chinese", "MSRA", "CMRC")
-        for loss in ("ce", "dice", "dsc")
     ],
 }
 
@@ -132,17 +113,16 @@ def run(key: tuple[Any, ...], data: Path, encoders: Path, models: Path) -> dict[
     Returns
     -------
     dict
-        ``fit_seconds``, ``score`` (what the estimator's ``score`` gives, in percent; of Chinese
-        answers F1 over characters), and on CoNLL03, for each runtime, its score, words of the test
+        ``fit_seconds``, ``score`` (what the estimator's ``score`` gives, in percent), and on
+        CoNLL03, for each runtime, its score, words of the test
         rows per second of ``predict``, and the megabytes of the network.
     """
     torch.set_num_threads(1)
-    name, encoder, before, loss, seed = key
+    name, encoder, before, seed = key
     task = TASKS[name]
     train, test = read(task, seed, data)
     model = encoder_path(encoder, encoders) if before == "none" else str(models / before)
-    settings = {"loss": loss, "precision": "bf16", "random_state": seed, "verbose": 0}
-    estimator = task.estimator(model, **settings)
+    estimator = task.estimator(model, precision="bf16", random_state=seed, verbose=0)
     start = time.process_time()
     estimator.fit(train.X, train.y)
     row = dict(zip(KEY, key)) | {
@@ -154,10 +134,6 @@ def run(key: tuple[Any, ...], data: Path, encoders: Path, models: Path) -> dict[
     }
     if name in {before for _, _, before in CONTINUED}:
         estimator.save_pretrained(models / name)
-    if name == "CMRC":
-        predicted = [" ".join(answer) for answer in estimator.predict(test.X)]
-        gold = [[" ".join(text) for text in answer["text"]] for answer in test.y]
-        return row | {"score": 100 * squad_f1_score(gold, predicted)}
     if name != "CoNLL03":
         return row | {"score": 100 * estimator.score(test.X, test.y)}
     n_words = sum(map(len, test.X))

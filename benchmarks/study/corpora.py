@@ -12,7 +12,6 @@ from skdice.datasets import (
     read_conllu,
     read_labeled_text,
     read_pairs,
-    split_into_characters,
 )
 from skdice.metrics import get_entities
 
@@ -249,14 +248,6 @@ CORPORA = {
     "Weibo": Corpus(
         "entities",
         partial(_official, _read_weibo, _files("ner/weibo_zh", "conll")),
-    ),
-    "UD Chinese": Corpus(
-        "entities",
-        partial(
-            _official,
-            lambda path: split_into_characters(*read_conllu(path)),
-            _files("pos/ud_chinese_1.4", "conllu"),
-        ),
     ),
     "UD English": Corpus(
         "tags", partial(_official, read_conllu, _files("pos/ud_english_ewt", "conllu"))

@@ -19,10 +19,10 @@ COLORS |= {"ce, sampled": "#b0b7c6", "dice, sampled": "#9ccbe8", "ce+dice, sampl
 def draw_imbalance(done: pd.DataFrame, file: Path) -> None:
     """Draw F1 over words outside entities for each one inside, a panel for each corpus.
 
-    A line is the mean over seeds; a bar is the 95 % interval for other test sentences.
+    Points are those of the first seed; a bar is the 95 % interval for other test sentences.
     """
     runs = runs_of_imbalance(done)
-    runs = runs[runs["sentences"] == N_RARE]
+    runs = runs[(runs["sentences"] == N_RARE) & (runs["draw"] == runs["draw"].min())]
     corpora = runs["corpus"].unique()
     figure, axes = plt.subplots(
         1, len(corpora), figsize=(8, 3.4), sharey=True, layout="constrained", squeeze=False

@@ -103,10 +103,10 @@ def runs_of_imbalance(done: pd.DataFrame) -> pd.DataFrame:
 
 
 def imbalance(done: pd.DataFrame) -> pd.DataFrame:
-    """Return F1 of each loss and imbalance, means over seeds."""
+    """Return F1 of each loss and imbalance, for each seed."""
     runs = runs_of_imbalance(done).rename(columns={"outside": "words outside"})
     cells = runs.groupby(["corpus", "sentences", "words outside", "loss"])["f1"]
-    texts = cells.mean().map("{:.1f}".format) + cells.size().map(" ({})".format)
+    texts = cells.agg(lambda f1: ", ".join(map("{:.1f}".format, f1)))
     return texts.unstack("loss").fillna("").reset_index()
 
 
