@@ -67,11 +67,15 @@ def imbalance() -> list[Run]:
     rare, "auto" samples the epochs, and how many they are is open.
     """
     first, rest = ("160", "5", "40"), ("80", "20")
-    cells = (("160", 0), ("160", 1), ("40", 0), ("160 of 2000", 0), ("160 of 2000", 1))
+    cells = [
+        (corpus, rare, seed)
+        for rare in ("160", "160 of 2000")
+        for seed in (0, 1)
+        for corpus in ("CoNLL03", "BC5CDR")
+    ]
     sampled = [
         Run("MiniLM", corpus, RATIO + rare, loss, 0, seed)
-        for rare, seed in cells
-        for corpus in ("CoNLL03", "BC5CDR")
+        for corpus, rare, seed in [*cells, ("CoNLL03", "40", 0)]
         for loss in ("dice", "ce", "ce+dice")
     ]
     return sampled + [

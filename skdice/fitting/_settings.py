@@ -55,8 +55,8 @@ class Settings:
         two networks from the same beginning, one with each loss, and keeps the mean of their
         weights: one network, which predicts as fast as any. "auto" takes that for taggers of few
         entities and "dice" for those of many (``choices_`` has the limits), if the encoder has at
-        most six layers; "dice" for ensembles and query taggers; otherwise "ce" (the guide's page
-        "Losses"). "cv" takes "ce" or "dice", whichever has the
+        most six layers; "dice" where few entities are rare, for ensembles and for query taggers;
+        otherwise "ce" (the guide's page "Losses"). "cv" takes "ce" or "dice", whichever has the
         better mean score in five folds of the rows: ten more models are fitted.
         ``loss_`` is the loss that was used, of two the first.
     max_epochs

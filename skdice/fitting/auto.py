@@ -215,10 +215,13 @@ def choose_loss(facts: EpochFacts) -> Choice:
     if few < n < many:
         why = f"Cross-entropy was better than dice with more than {few:,} and less than {many:,}"
         return Choice("ce", f"{why} entities, and there are {n:,}.")
+    n_with = f"{facts.n_positive:,} of {rows.n_rows:,} sentences"
     if facts.ratio is not None and n > few:
         why = f"Other losses were not measured with {many:,} or more rare entities"
-        n_with = f"{facts.n_positive:,} of {rows.n_rows:,} sentences"
         return Choice("ce", f"{why}: there are {n:,}, and {n_with} have one.")
+    if facts.ratio is not None:
+        why = "Dice was better than cross-entropy where few entities are rare"
+        return Choice("dice", f"{why}, and {n_with} have one.")
     if rows.is_ensemble and n <= few:
         return Choice("dice", "The networks of an ensemble learned with dice in our measurements.")
     if (rows.encoder.depth or _USUAL_DEPTH) > (most := CONSTANTS["layers"].value):

@@ -78,7 +78,8 @@ def crowded(n):
 @pytest.mark.parametrize("estimator, rows, loss, why", [
     (DiceTokenTagger, easy_corpus(16), CrossEntropyLoss, "at most 1,000 entities, and there are"),
     (DiceTokenTagger, crowded(1001), CrossEntropyLoss, "more than 1,000 and less than 5,000"),
-    (DiceTokenTagger, rare(5), CrossEntropyLoss, "there are 4."),
+    (DiceTokenTagger, rare(4), CrossEntropyLoss, "there are 4."),
+    (DiceTokenTagger, rare(5), DiceLoss, "entities are rare, and 4 of 24"),
     (DiceTokenTagger, tagged(16, "B-PER"), CrossEntropyLoss, "no other loss"),
     (DiceTokenTagger, tagged(16, "NOUN"), CrossEntropyLoss, "no other loss"),
     (skdice.DiceQueryTagger, crowded(1001), DiceLoss, "few words"),
@@ -280,7 +281,7 @@ def of(*numbers):
     ("loss", DEEP | {"n_entities": 5000, "is_ensemble": True}, "ce", "more than 6 layers"),
     ("loss", SOME | {"n_entities": 1001, "ratio": 2.0, "n_positive": 9}, "ce", "there are 1,001"),
     ("loss", SOME | {"n_entities": 5000, "ratio": 2.0, "n_positive": 9}, "ce", "not measured"),
-    ("loss", SOME | {"ratio": 2.0, "n_positive": 9}, "ce+dice", "at most 1,000 entities"),
+    ("loss", SOME | {"ratio": 2.0, "n_positive": 9}, "dice", "9 of 100"),
     ("loss", SOME | {"n_unlabeled": 101}, "ce", "101 rows without labels"),
     ("loss", SOME | {"n_unlabeled": 100}, "ce+dice", "at most 1,000 entities"),
     ("negative_ratio", {}, None, "no positives"),
