@@ -87,7 +87,8 @@ def whole(done: pd.DataFrame) -> pd.DataFrame:
     gains = (f1["dice"] - f1["ce"]).dropna().groupby(keys)
     shown = gains.agg(lambda x: f"{x.mean():+.1f} ({', '.join(map('{:+.1f}'.format, x))})")
     whole = texts.unstack("contender").assign(**{"dice less ce": shown})
-    return whole.astype(object).fillna("").join(table).reset_index()
+    lines = whole.astype(object).fillna("").join(table).reset_index()
+    return lines if lines["encoder"].nunique() > 1 else lines.drop(columns="encoder")
 
 
 def runs_of_imbalance(done: pd.DataFrame) -> pd.DataFrame:
