@@ -220,7 +220,7 @@ def choose_loss(facts: EpochFacts) -> Choice:
         why = f"Other losses were not measured with {many:,} or more rare entities"
         return Choice("ce", f"{why}: there are {n:,}, and {n_with} have one.")
     if facts.ratio is not None:
-        why = "Dice was better than cross-entropy where few entities are rare"
+        why = "No other loss was clearly better than dice where few entities are rare"
         return Choice("dice", f"{why}, and {n_with} have one.")
     if rows.is_ensemble and n <= few:
         return Choice("dice", "The networks of an ensemble learned with dice in our measurements.")
