@@ -114,8 +114,8 @@ def run(key: tuple[Any, ...], data: Path, encoders: Path, models: Path) -> dict[
     -------
     dict
         ``fit_seconds``, ``score`` (what the estimator's ``score`` gives, in percent), and on
-        CoNLL03, for each runtime, its score, words of the test
-        rows per second of ``predict``, and the megabytes of the network.
+        CoNLL03, for each runtime, its score, words of the test rows per second of ``predict``, and
+        the megabytes of the network.
     """
     torch.set_num_threads(1)
     name, encoder, before, seed = key

@@ -110,10 +110,13 @@ def test_no_decision_is_more_precise_than_the_best_with_its_recall(rows, monkeyp
 
 
 def test_a_corpus_is_a_cell_of_imbalance_by_itself(rows, monkeypatch, tmp_path):
-    runs = [CE._replace(regime=regime) for regime in ("all", "ratio-40")]
+    regimes = ("all", "ratio-40 of 2000", "ratio-40")
+    runs = [CE._replace(corpus="BC5CDR", regime=regime) for regime in regimes]
     done = pd.DataFrame([rows[1] | run._asdict() for run in runs])
     monkeypatch.setitem(PARTS, "imbalance", lambda: runs)
-    assert imbalance(done)["words outside"].tolist() == [7.3, 40]
+    table = imbalance(done)
+    assert table["words outside"].tolist() == [40, 7.3, 40]
+    assert table["sentences"].tolist() == [2000, 5000, 5000]
     draw_figures(done, tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["study_imbalance.png"]
 

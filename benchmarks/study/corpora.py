@@ -7,12 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdice.datasets import (
-    read_conll,
-    read_conllu,
-    read_labeled_text,
-    read_pairs,
-)
+from skdice.datasets import read_conll, read_conllu, read_labeled_text, read_pairs
 from skdice.metrics import get_entities
 
 WHOLE, RATIO = "all", "ratio-"

@@ -22,7 +22,8 @@ def draw_imbalance(done: pd.DataFrame, file: Path) -> None:
     Points are those of the first seed; a bar is the 95 % interval for other test sentences.
     """
     runs = runs_of_imbalance(done)
-    runs = runs[(runs["sentences"] == N_RARE) & (runs["draw"] == runs["draw"].min())]
+    is_drawn = (runs["sentences"] == N_RARE) & (runs["draw"] == runs["draw"].min())
+    runs = runs[is_drawn & (runs["encoder"] == runs["encoder"].iloc[0])]
     corpora = runs["corpus"].unique()
     figure, axes = plt.subplots(
         1, len(corpora), figsize=(8, 3.4), sharey=True, layout="constrained", squeeze=False

@@ -87,13 +87,19 @@ def whole(done: pd.DataFrame) -> pd.DataFrame:
     gains = (f1["dice"] - f1["ce"]).dropna().groupby(keys)
     shown = gains.agg(lambda x: f"{x.mean():+.1f} ({', '.join(map('{:+.1f}'.format, x))})")
     whole = texts.unstack("contender").assign(**{"dice less ce": shown})
-    lines = whole.astype(object).fillna("").join(table).reset_index()
-    return lines if lines["encoder"].nunique() > 1 else lines.drop(columns="encoder")
+    return _of_encoders(whole.astype(object).fillna("").join(table).reset_index())
+
+
+def _of_encoders(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table, without the column of the encoder if there is only one."""
+    return table if table["encoder"].nunique() > 1 else table.drop(columns="encoder")
 
 
 def runs_of_imbalance(done: pd.DataFrame) -> pd.DataFrame:
     """Return the finished runs of this part, with loss, sentences, and words outside of each."""
-    runs = runs_of(done, "imbalance")
+    runs = runs_of(done, "imbalance", "larger")
+    # Of whole corpora BC5CDR alone is a cell of this part.
+    runs = runs[runs["regime"].str.startswith(RATIO) | (runs["corpus"] == "BC5CDR")]
     is_whole = runs["regime"] == WHOLE
     outside, sentences = zip(*runs["regime"].where(~is_whole, f"{RATIO}0").map(parse))
     has_all = is_whole | runs["contender"].str.endswith(", all rows")
@@ -106,9 +112,9 @@ def runs_of_imbalance(done: pd.DataFrame) -> pd.DataFrame:
 def imbalance(done: pd.DataFrame) -> pd.DataFrame:
     """Return F1 of each loss and imbalance, for each seed."""
     runs = runs_of_imbalance(done).rename(columns={"outside": "words outside"})
-    cells = runs.groupby(["corpus", "sentences", "words outside", "loss"])["f1"]
+    cells = runs.groupby(["encoder", "corpus", "sentences", "words outside", "loss"])["f1"]
     texts = cells.agg(lambda f1: ", ".join(map("{:.1f}".format, f1)))
-    return texts.unstack("loss").fillna("").reset_index()
+    return _of_encoders(texts.unstack("loss").fillna("").reset_index())
 
 
 def operating_points(done: pd.DataFrame) -> pd.DataFrame:
