@@ -1,6 +1,6 @@
 """Speed and memory, against what users would pick instead; a Markdown table per part.
 
-    python -m benchmarks.speed --data ../shared/data
+    python -m benchmarks.speed --data path/to/corpora
 
 Ratios are medians over rounds in which the contenders alternate. The rounds themselves are written
 to benchmarks/results/speed_*.csv.
@@ -9,7 +9,7 @@ to benchmarks/results/speed_*.csv.
 
 measures training and prediction on one device, see benchmarks/speed/device.py.
 
-    python -m benchmarks.speed --data ../shared/data --fits
+    python -m benchmarks.speed --data path/to/corpora --fits
 
 prints how long a fit takes by default, which docs/guide/speed.md shows.
 """

@@ -58,7 +58,10 @@ def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
     has_both = "ce+dice" in table and table.notna().all(axis=None)
     pairs = pairs if has_both else [("dice", "ce")]
     gains = pd.DataFrame({f"{a} less {b}": table[a] - table[b] for a, b in pairs})
-    shown = [table.map("{:.1f}".format, na_action="ignore"), gains.map("{:+.1f}".format)]
+    texts, n_runs = table.map("{:.1f}".format, na_action="ignore"), f1.groupby("corpus").count()
+    fewer = (n_runs.lt(n_draws, axis=0) & n_runs.gt(0)).reindex_like(texts)
+    texts = texts.mask(fewer, texts + " (" + n_runs.reindex_like(texts).astype(str) + ")")
+    shown = [texts, gains.map("{:+.1f}".format)]
     lines = pd.concat(shown, axis=1)
     lines.index = [f"{corpus} ({n_draws[corpus]})" for corpus in lines.index]
     of_all = table.mean()[table.notna().all()].map("{:.1f}".format)

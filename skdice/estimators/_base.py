@@ -140,7 +140,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
             these rows; then the estimator learns from both. Each of these rows has as its weight
             the probability of its label times the mean of ``sample_weight``: of a sentence, that of
             its least sure tag. A classifier learns it with every label that has a probability of
-            0.03 or more. Takes at least five times as long. For ``DiceTokenTagger`` and the
+            0.03 or more. Takes several times as long. For ``DiceTokenTagger`` and the
             classifiers. In cross-validation of scikit-learn pass a function without arguments:
             scikit-learn splits a list of as many rows as X has with its folds, and ``fit`` cannot
             tell.

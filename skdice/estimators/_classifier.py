@@ -54,7 +54,7 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
     pos_label: Annotated[Any, Parameter("label")] = None
     truncation: Annotated[str, Parameter("str")] = "longest_first"
     threshold: Annotated[
-        float | str, number(low=0, high=1, closed="neither", words=("auto", "cv"))
+        float | str, number(low=0, high=1, closed="both", words=("auto", "cv"))
     ] = "auto"
 
     classes_ = FittedAttribute[np.ndarray]("task.classes")

@@ -11,7 +11,7 @@ CONTAINERS = """\
 """
 FITTED_ATTRIBUTES = """\
     loss_ : Loss
-        The loss that was used, with all parameters set.
+        The loss that was used, with all parameters set; of two, the first.
     choices_ : DataFrame
         A row for each parameter that was left open: ``parameter``, the ``value`` that was taken,
         and ``why``, in a sentence.

@@ -47,7 +47,7 @@ class DiceTokenTagger(WordTagger[Tagging]):
         Added to the logit of "O"; a negative bias finds more entities. "auto" tunes it for the
         score on the validation part. "cv" tunes it on the training rows: five more models are
         fitted, and each predicts the fifth of the rows that it was not trained on. No row is held
-        out, and a fit takes about five times as long.
+        out, and a fit takes about six times as long.
 
     Attributes
     ----------

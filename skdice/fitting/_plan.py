@@ -82,6 +82,8 @@ def choose(
     data, epoch, of_ratio = _choose_epoch(settings, facts, data, task, initial)
     losses, of_loss = _choose_losses(settings, epoch, data)
     schedule, second = (_choose_schedule(settings, epoch, losses[i]) for i in (0, -1))
+    if problem := auto.too_few_epochs(epoch, settings.max_epochs, is_mean=losses[0].separable):
+        warn(problem)
     made = {**choices, **of_task, **of_head, **of_ratio, **of_loss, **schedule}
     of_machine = auto.choose_machine(torch.device(device).type, precision).items()
     made |= {name: one for name, one in of_machine if getattr(folds.settings, name) == "auto"}
@@ -230,14 +232,12 @@ def _choose_losses(
 
 
 def _choose_schedule(settings: Settings, facts: EpochFacts, loss: Loss) -> dict[str, Choice]:
-    """Return the choices of epochs and rates, where these are open; warn of too few epochs."""
+    """Return the choices of epochs and rates, where these are open."""
     choices: dict[str, Choice] = {}
     encoder, has_adapters = facts.rows.encoder, facts.rows.has_adapters
     given = None if settings.lr == "auto" else float(settings.lr)
     if settings.max_epochs == "auto":
         choices["max_epochs"] = auto.choose_max_epochs(facts, is_mean=loss.separable)
-    elif problem := auto.too_few_epochs(facts, settings.max_epochs, is_mean=loss.separable):
-        warn(problem)
     if given is None:
         choices["lr"] = auto.choose_lr(encoder, has_adapters)
     if settings.head_lr is None:

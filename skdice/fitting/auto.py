@@ -145,7 +145,7 @@ def choose_crf(facts: RowFacts) -> Choice:
         why = f"The entities are names, {names:.0%} of them capitalised"
         return Choice(False, f"{why}, and a CRF did not raise F1 of names.")
     if n > few:
-        why = f"A CRF did not raise F1 with more than {few:,} entities, and there are {n:,}."
+        why = f"A CRF hardly raised F1 with more than {few:,} entities, and there are {n:,}."
         return Choice(False, why)
     why = f"A CRF raised F1 with at most {few:,} entities that are no names, and there are {n:,}."
     return Choice(True, why)
@@ -198,7 +198,7 @@ def choose_loss(facts: EpochFacts) -> Choice:
     """Take both losses for few entities, dice for 5,000 or more, cross-entropy for all else.
 
     Whole corpora have 5,000 entities and more. Dice was better there than cross-entropy, or level,
-    and behind it with 1,000 sentences. All of this was measured with a small encoder.
+    and behind it or level with 1,000 sentences. All of this was measured with a small encoder.
     """
     rows, labels = facts.rows, facts.rows.labels
     if rows.task == "query-tagging":
@@ -213,8 +213,9 @@ def choose_loss(facts: EpochFacts) -> Choice:
         more = f"There are {rows.n_unlabeled:,} rows without labels, more than with"
         return Choice("ce", f"{more}, and such fits were measured with cross-entropy only.")
     if few < n < many:
-        why = f"Cross-entropy was better than dice with more than {few:,} and less than {many:,}"
-        return Choice("ce", f"{why} entities, and there are {n:,}.")
+        between = f"more than {few:,} and less than {many:,} entities"
+        why = f"Cross-entropy was better than dice, or level, with {between}"
+        return Choice("ce", f"{why}, and there are {n:,}.")
     n_with = f"{facts.n_positive:,} of {rows.n_rows:,} sentences"
     if facts.ratio is not None and n > few:
         why = f"Other losses were not measured with {many:,} or more rare entities"
@@ -294,14 +295,15 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
     return Choice(epochs, f"{epochs} epochs: {presented} presentations, in {made}. {aim}.")
 
 
-def too_few_epochs(facts: EpochFacts, given: int, is_mean: bool) -> str | None:
+def too_few_epochs(facts: EpochFacts, given: int | str, is_mean: bool) -> str | None:
     """Return what is wrong with a number of epochs, if it is below half of what "auto" takes.
 
-    Nothing is if the head begins trained, or on a set of one step, which is only tried out.
+    Nothing is wrong with "auto" itself, with a head that begins trained, or with a set of one step,
+    which is only tried out.
     """
     usual = choose_max_epochs(facts, is_mean).value
     is_trained = facts.begins_trained or facts.has_trained_head
-    if is_trained or 2 * given >= usual or facts.n_steps == 1:
+    if isinstance(given, str) or is_trained or 2 * given >= usual or facts.n_steps == 1:
         return None
     few = f"max_epochs={given} is less than half of what max_epochs='auto' would take here"
     return f"{few}, {usual} epochs. A fit that is too short finds little."

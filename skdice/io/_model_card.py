@@ -12,6 +12,7 @@ from huggingface_hub import ModelCardData
 from .._digest import installed_versions
 from .._parameters import parameters_of
 from ..fitting import Fitted
+from ..losses import BOTH
 from ..tasks import WordTask
 
 _MOST_CLASSES = 100
@@ -86,11 +87,15 @@ def _training(kind: type, parameters: dict[str, Any], fitted: Fitted) -> list[tu
         for key, part in parameters_of(kind).items()
         if part.on_card and repr(parameters[key]) != repr(defaults[key].default)
     }
+    taken = dict(zip(fitted.choices["parameter"], fitted.choices["value"], strict=True))
+    loss = repr(fitted.loss)
+    if BOTH in (parameters["loss"], taken.get("loss")):
+        loss = f"{BOTH}: the mean of the weights of two networks, one with each loss"
     decision = {key: repr(np.asarray(x).tolist()) for key, x in fitted.task.decision.items()}
     if isinstance(fitted.task, WordTask):
         decision["scheme_"] = repr(fitted.task.scheme)
     return [
-        ("Loss", _code(repr(fitted.loss))),
+        ("Loss", _code(loss)),
         ("Precision", fitted.net.precision),
         ("Training rows", rows),
         ("Epochs", epochs),

@@ -1,4 +1,4 @@
-"""Fair comparison of losses: the same rows, budget and seeds for all of them."""
+"""Fair comparison of losses: the same rows, parameters and seeds for all of them."""
 
 import os
 import warnings

@@ -16,7 +16,7 @@ from ._runtime import ALONE, Ranks
 Batch = dict[str, Tensor]
 
 # Over how many steps texts of one length are spread: over more, a text shares its step with others
-# in each epoch; over fewer, batches need less padding (benchmarks/padding.py). These steps are at
+# in each epoch; over fewer, batches need less padding; this is a judgement. These steps are at
 # least 1/50 and at most 1/7 of an epoch.
 _STEPS_MIXED = 5
 _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED = 1 / 50, 1 / 7

@@ -202,9 +202,12 @@ class TestTooFewEpochs:
 
     def test_a_fit_says_it_once_and_trials_of_a_search_do_not(self, tiny_bert, recwarn):
         tagger = DiceTokenTagger(tiny_bert, **FAST | {"batch_size": 8}, background_bias="cv")
-        tagger.set_params(n_members=2, loss="cv").fit(*easy_corpus(64))
-        (told,) = [warning for warning in recwarn if "max_epochs=1" in str(warning.message)]
-        assert (told.category, told.filename) == (UserWarning, __file__)
+        several, both = {"n_members": 2, "loss": "cv"}, {"background_bias": 0.0, "loss": "ce+dice"}
+        for params in (several, both):
+            recwarn.clear()
+            clone(tagger).set_params(**params).fit(*easy_corpus(64))
+            (told,) = [warning for warning in recwarn if "max_epochs=1" in str(warning.message)]
+            assert (told.category, told.filename) == (UserWarning, __file__)
         recwarn.clear()
         quiet = DiceTokenTagger(tiny_bert, **FAST | {"batch_size": 8})
         search = skdice.DiceSearchCV(quiet, n_trials=2, cv=2, random_state=0, refit=False)

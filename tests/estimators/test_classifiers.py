@@ -356,7 +356,7 @@ class TestThreshold:
 
     @pytest.mark.parametrize("params, threshold", [
         ({"threshold": 0.3}, 0.3),
-        ({"threshold": 0.3, "pos_label": 0}, 0.3),
+        ({"threshold": 0.3, "pos_label": 0}, 0.3), ({"threshold": 0}, 0.0), ({"threshold": 1}, 1.0),
         ({"loss": "dice"}, 0.5),
         ({"class_weight": "balanced"}, 0.5),
         ({"pos_label": 0}, 0.5),
@@ -367,5 +367,6 @@ class TestThreshold:
 
     def test_of_texts_it_is_a_half_or_what_is_given(self, tiny_bert):
         assert make_texts(tiny_bert, **STILL).fit(*easy_texts(16)).threshold_ == 0.5
-        labels = make_texts(tiny_bert, **STILL, threshold=0.3).fit(*easy_labels(16))
-        np.testing.assert_allclose(labels.threshold_, 0.3)
+        for given in (0, 0.3):
+            labels = make_texts(tiny_bert, **STILL, threshold=given).fit(*easy_labels(16))
+            np.testing.assert_allclose(labels.threshold_, given)

@@ -74,6 +74,8 @@ def test_facts(card, tiny_bert):
         "14,041, and 1,000 without labels, which fitted networks labelled; an epoch has all texts "
         "with positives and others drawn anew, 70 texts"
     )
+    choices = pd.DataFrame({"parameter": ["loss"], "value": ["ce+dice"], "why": ["It is so."]})
+    assert "two networks" in table(card(parts={"choices": choices}))["Loss"]
     # Paths of this machine are not told.
     for model in (tiny_bert, "/home/someone/secret/bert", "./secret/bert"):
         text = card(model=model)
