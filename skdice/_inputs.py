@@ -1,7 +1,7 @@
 """Checks of X, y and sample_weight; errors name what was got, what is allowed and which row."""
 
 import numbers
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from reprlib import repr as short_repr
 from typing import Any, cast
 
@@ -30,6 +30,33 @@ def check_rows(rows: Any, name: str, what: str) -> list[Any]:
             got = f"a {type(rows).__name__}. Pass one of its columns"
         raise TypeError(f"{name} must be a list, Series or object array of {what}; got {got}.")
     return items
+
+
+def number_distinct(values: Iterable[Hashable]) -> tuple[np.ndarray, list[Any]]:
+    """Return the number of each value, counted in the order they come in, and the distinct ones."""
+    known: dict[Any, int] = {}
+    numbers = [known.setdefault(value, len(known)) for value in values]
+    return np.array(numbers, dtype=np.int64), list(known)
+
+
+def check_groups(groups: Any, n_rows: int) -> list[Any] | None:
+    """Return the group of each row, if there are groups."""
+    if groups is None:
+        return None
+    groups = check_rows(groups, "groups", "group names")
+    if len(groups) != n_rows:
+        raise ValueError(
+            f"groups must have one entry for each row of X; got {len(groups)} for {n_rows} rows."
+        )
+    for i, group in enumerate(groups):
+        try:
+            hash(group)
+        except TypeError:
+            raise TypeError(
+                f"groups must be names, numbers or tuples of them; that of row {i} is "
+                f"{describe(group)}."
+            ) from None
+    return groups
 
 
 def check_token_lists(
@@ -156,6 +183,8 @@ def check_tags(y: Any, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
             raise ValueError(
                 f"Every word needs one tag; row {i} has {len(sentence)} words and {len(row)} tags."
             )
+        if "" in row:
+            raise ValueError(f"Tags must not be empty; that of word {row.index('')} of row {i} is.")
     return tags
 
 

@@ -2,11 +2,17 @@
 
 import inspect
 import os
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 __all__ = ["TruncationWarning"]
 
 _HERE = os.path.dirname(__file__) + os.sep
+_IS_SILENT = ContextVar("_IS_SILENT", default=False)  # in this thread
+_FILTERS = threading.RLock()
 
 
 class TruncationWarning(UserWarning):
@@ -23,9 +29,28 @@ class TruncationWarning(UserWarning):
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn in the name of the code outside of this library that called it."""
+    if _IS_SILENT.get():
+        return
     frame, level, outermost = inspect.currentframe(), 1, 1
     while frame is not None:
         if frame.f_code.co_filename.startswith(_HERE):
             outermost = level
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=outermost + 1)
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Hide what this library warns of, in this thread."""
+    token = _IS_SILENT.set(True)
+    try:
+        yield
+    finally:
+        _IS_SILENT.reset(token)
+
+
+@contextmanager
+def hidden(category: type[Warning] = Warning) -> Iterator[None]:
+    """Hide what others warn of, in one thread at a time: all threads have the same filters."""
+    with _FILTERS, warnings.catch_warnings(action="ignore", category=category):
+        yield

@@ -96,9 +96,7 @@ def test_report_equals_python(folder, run):
 
 
 @pytest.mark.parametrize("options, reader", [
-    ("a.IOB.gz", "read_conll"),
-    ("a.conllu", "read_conllu"),
-    ("questions.json", "read_squad"),
+    ("a.IOB.gz", "read_conll"), ("a.conllu", "read_conllu"), ("questions.json", "read_squad"),
     ("pairs.tsv --task pairs", "read_pairs"),
     ("own.csv --task pairs --read first=left second=right label=match", "read_pairs"),
     ("texts.tsv --task texts --read text=1 --read label=0", "read_labeled_text"),

@@ -42,18 +42,14 @@ class Plain:
 
 @pytest.mark.parametrize("one, other", [
     (SENTENCES, tuple(tuple(words) for words in SENTENCES)),
-    (SENTENCES, object_array(SENTENCES)),
-    (SENTENCES, pd.Series(SENTENCES, index=[5, 6, 7])),
-    ([["a"], ["a"]], [["a"]] * 2),
-    (["a", "b"], np.array(["a", "b"])),
-    ([np.int64(1), None, np.str_("a")], [1, None, "a"]),
-    (pd.array(["a", "b"]), ["a", "b"]),
+    (SENTENCES, object_array(SENTENCES)), (SENTENCES, pd.Series(SENTENCES, index=[5, 6, 7])),
+    ([["a"], ["a"]], [["a"]] * 2), (["a", "b"], np.array(["a", "b"])),
+    ([np.int64(1), None, np.str_("a")], [1, None, "a"]), (pd.array(["a", "b"]), ["a", "b"]),
     (pl.Series(["a", "b"]), ["a", "b"]),
     (pl.DataFrame({"a": ["b"]}), pd.DataFrame([["b"]], columns=["a"])),
     ([0, 1], pd.Series([0, 1])),
     (np.arange(6).reshape(2, 3), np.asfortranarray(np.arange(6).reshape(2, 3))),
-    ({np.int64(0): 1, "a": [2]}, {"a": [2], 0: 1}),
-    ({"a", "b", 1}, frozenset({1, "b", "a"})),
+    ({np.int64(0): 1, "a": [2]}, {"a": [2], 0: 1}), ({"a", "b", 1}, frozenset({1, "b", "a"})),
     (Path("models/bert"), "models/bert"),
     (DiceTokenTagger(), DiceTokenTagger(verbose=0, device="cpu", checkpoint_dir="x")),
     (np.random.RandomState(0), np.random.RandomState(0)),
@@ -131,9 +127,7 @@ def stop_early(patience):
 
 
 @pytest.mark.parametrize(("one", "other"), [
-    ([], [stop_early(2)]),
-    ([stop_early(2)], [stop_early(3)]),
-    ([Shrink(0.5)], [Shrink(0.25)]),
+    ([], [stop_early(2)]), ([stop_early(2)], [stop_early(3)]), ([Shrink(0.5)], [Shrink(0.25)]),
     ([("a", Shrink(stop_early))], [("a", Shrink(len))]),
 ])  # fmt: skip
 def test_callbacks_count_if_they_do_not_only_watch(one, other):

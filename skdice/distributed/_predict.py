@@ -14,12 +14,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
 from .._digest import digest
 from .._files import UNFINISHED, as_path, replacing_file, sha256
-from .._pipeline import final_step
 from ..estimators import TextEstimator, load_pretrained
 
 # Rows that are predicted at a time and become one row group.
@@ -169,8 +169,13 @@ def _parquet_files(directory: Path) -> list[str]:
 def _make_job(
     estimator: BaseEstimator, source: Path, destination: Path, columns: Any, keep: Any, output: Any
 ) -> Job:
-    inner = final_step(estimator)[1]
-    inner = final_step(getattr(inner, "best_estimator_", inner))[1]
+    inner, before = estimator, []  # the steps of pipelines before it, with what they learned
+    while isinstance(inner, Pipeline) or hasattr(inner, "best_estimator_"):
+        if isinstance(inner, Pipeline):
+            *steps, (_, inner) = inner.steps
+            before += [[type(step), vars(step)] for _, step in steps if hasattr(step, "fit")]
+        else:
+            inner = inner.best_estimator_
     if not isinstance(inner, TextEstimator):
         raise TypeError(
             f"estimator must be a fitted estimator of skdice, a search or Pipeline with one, or a "
@@ -193,10 +198,10 @@ def _make_job(
     elif task.info.name == "questions":
         kind = pa.string()
     else:
-        classes = pa.array(estimator.classes_.tolist()).type
-        kind = pa.list_(pa.int8()) if task.is_multilabel else classes
+        is_matrix = task.is_multilabel
+        kind = pa.list_(pa.int8()) if is_matrix else pa.array(estimator.classes_.tolist()).type
     weights = inner.net_.module_.state_dict()
-    made_by = [task, weights, inner.max_length_, inner.runtime, columns, keep, output]
+    made_by = [before, task, weights, inner.max_length_, inner.runtime, columns, keep, output]
     return Job(source, destination, columns, keep, pa.field(output, kind), digest(made_by))
 
 

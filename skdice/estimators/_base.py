@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import NotFittedError
 
-from .._inputs import check_rows, check_sample_weight
+from .._inputs import check_groups, check_sample_weight
 from .._parameters import check_parameters
 from ..exceptions import warn
 from ..fitting import Fitted, Folds, fit, logits_of, settings_of
@@ -314,8 +314,7 @@ class Internals(Generic[T]):
         if kept is not None:  # The others are scored, but nothing is learned from them.
             is_kept = np.isin(np.arange(len(X_read)), kept)
             weight = is_kept.astype(np.float32) if weight is None else weight * is_kept
-        if groups is not None:
-            groups = check_rows(groups, "groups", "group names")
+        groups = check_groups(groups, len(X_read))
         rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read)))
         settings = settings_of(estimator)
         seed = shared_seed(settings.random_state, settings.device)

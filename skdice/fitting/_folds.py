@@ -1,15 +1,14 @@
 """Fits of parts of the rows: decisions out of fold, losses compared in folds, and teachers."""
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from .._inputs import count_of
+from ..exceptions import silent
 from ..losses import LossName
 from ..tasks import Logits, Rows, Task, TeachableTask, TeacherLabels, in_columns, split_folds
 from ._fitted import FitResult, Fitted
@@ -23,8 +22,6 @@ N_FOLDS = 5
 _CV_LOSSES: tuple[LossName, ...] = ("ce", "dice")
 # Networks that label rows without labels (benchmarks/RESULTS.md, "Self-training").
 _N_TEACHERS = 3
-# What is wrong with rows, the fit of all rows says.
-_silent = partial(warnings.catch_warnings, action="ignore", category=UserWarning)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,7 +44,7 @@ class Folds:
         found: list[Any] = [None] * len(rows)
         splits = split_folds(rows, task.groups(rows.X), n_folds, self.seed)
         for part, logits, test in self._fits(task, self.settings, rows, splits):
-            with _silent():
+            with silent():
                 scores = part.task.scores(rows.take(test).X, part.reader, logits)
             known, classes = part.task.class_names, task.class_names
             if task.head.classes is not None and known != classes:
@@ -57,21 +54,21 @@ class Folds:
                 found[i] = score
         return found
 
+    def check(self, task: Task, rows: Rows) -> None:
+        """Raise a ValueError unless a network can learn from the training rows of each fold."""
+        splits = split_folds(rows, task.groups(rows.X), N_FOLDS, self.seed)
+        for i, error in _find_errors(task, rows, splits, self.settings.loss).items():
+            raise ValueError(f"Fold {i} of {len(splits)} that tune the decision: {error}")
+
     def compare_losses(self, task: Task, rows: Rows) -> Choice:
         """Return the loss with the better mean score in the folds, each weighted by its test rows.
 
         Folds whose training rows no network can learn from are left out for both.
         """
         splits = split_folds(rows, task.groups(rows.X), N_FOLDS, self.seed)
-        used, problems = [], []
-        for i, (train, test) in enumerate(splits, 1):
-            part = rows.take(train)
-            try:
-                with _silent():
-                    task.check_learnable(part, task.facts(part), _CV_LOSSES[0])
-                used.append((train, test))
-            except ValueError as error:
-                problems.append(f"Fold {i} is left out of both: {error}")
+        errors = _find_errors(task, rows, splits, _CV_LOSSES[0])
+        used = [split for i, split in enumerate(splits, 1) if i not in errors]
+        problems = [f"Fold {i} is left out of both: {error}" for i, error in errors.items()]
         if not used:
             raise ValueError(
                 f"loss='cv' compares losses in {len(splits)} folds, and none has training rows "
@@ -104,7 +101,7 @@ class Folds:
             # Callbacks collect what they see of one fit.
             callbacks = clone(settings.callbacks, safe=False)
             of_part = replace(settings, runtime="torch", callbacks=callbacks)
-            with _silent():
+            with silent():
                 result = self.fit(
                     asked, of_part, rows.take(train).used(), self.valid, self.unlabeled
                 )
@@ -145,12 +142,25 @@ class Folds:
             callbacks=None,
             runtime="torch",
         )
-        with _silent():
+        with silent():
             result = self.fit(_without_folds(task), teacher, rows.used(), valid, kind="teacher")
             fitted = result.complete()
             logits = logits_of(fitted.task, fitted.net, fitted.reader, teacher)
             assert isinstance(fitted.task, TeachableTask)
             return fitted.task.label(unlabeled.X, fitted.reader, logits)
+
+
+def _find_errors(task: Task, rows: Rows, splits: Iterable[Any], loss: Any) -> dict[int, ValueError]:
+    """Return why no network can learn from the training rows of a fold, by its number from 1 on."""
+    errors = {}
+    for i, (train, _) in enumerate(splits, 1):
+        part = rows.take(train).used()
+        try:
+            with silent():
+                task.check_learnable(part, task.facts(part), loss)
+        except ValueError as error:
+            errors[i] = error
+    return errors
 
 
 def _without_folds(task: Task) -> Task:

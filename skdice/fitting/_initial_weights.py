@@ -183,12 +183,15 @@ def _regress(
     with seeded(seed, device), denormals_flushed(), quiet_transformers():
         module = kind(**arguments).to(device)
         begun = Begun(module, generator_states(device))
-        batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, module)
+        batcher = make_batcher(
+            task.windows(rows.X, reader, rows.number)[0], reader, settings.batch_size, module
+        )
         states = features_of(module, batcher, used, settings.precision, device)
         if not np.isfinite(states).all():
             return None
         known, weights = target[used], weight[used]
         share = np.bincount(known, weights, n_classes) / weights.sum()
+        prior = np.bincount(target, weight, n_classes)  # of all rows, also those it does not see
         balanced = weights / share[known] / n_classes
         slope, bias = _fit(_on_states(), states, known, balanced)
         folds = _folds(known, n_classes, None if groups is None else groups[used])
@@ -205,7 +208,7 @@ def _regress(
             order=order,
             used=used,
             slope=slope,
-            bias=bias + np.log(share),
+            bias=bias + np.log(prior / prior.sum()),
             folds=folds,
             log_p=log_p,
             gain=_likelihood(log_p, known, weights) - float(weights @ np.log(share[known])),

@@ -66,6 +66,8 @@ def choose(
     n_unlabeled = 0 if folds.unlabeled is None else len(folds.unlabeled)
     task, facts, of_task = _choose_task(task, settings, rows, labels, encoder, n_unlabeled)
     task = task.learn(rows, labels, reader)
+    if task.tuning == "cv":
+        folds.check(task, rows)
     training, held_out = rows.split(settings.validation_fraction, rng)
     valid = held_out if folds.valid is None else folds.valid
     beginning: Beginning = task, None, {}

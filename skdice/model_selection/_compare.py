@@ -13,7 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from .._digest import digest
-from .._inputs import indexable_rows
+from .._inputs import check_tags, indexable_rows
 from .._parameters import check_number, check_option
 from .._pipeline import final_step, silenced, with_parameters
 from .._version import __version__
@@ -135,6 +135,11 @@ def compare_losses(
     _check_rows(final, X, y, "X and y", is_pipeline)
     _check_rows(final, X_test, y_test, "X_test and y_test", is_pipeline)
     protocol = Protocol(final.internals.task.measure(y), X, y, X_test, y_test, bool(tune_threshold))
+    if tune_threshold and protocol.task == "tagging":
+        raise ValueError(
+            "tune_threshold=True tunes the bias of 'O', but the tags of y are no entities: they "
+            "have no decision to tune."
+        )
     run, common = run_loss, []
     if cache_dir is not None:
         # A name says what a run depends on; without a cache nothing has to be found again.
@@ -267,4 +272,7 @@ def _check_rows(final: TextEstimator, X: Any, y: Any, names: str, is_pipeline: b
         )
     if not is_pipeline:
         with _noted(f"This is about {names}."):
-            final.internals.task.read_y(y, final.internals.task.read_X(X))
+            task = final.internals.task
+            task.read_y(y, rows := task.read_X(X))
+            if task.info.is_tagger:  # Query taggers learn from spans, too, but tags are compared.
+                check_tags(y, rows)

@@ -80,7 +80,9 @@ def cross_val_predict_proba(
     results = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_predict)(clone(estimator), X, y, train, test) for train, test in splits
     )
-    every = sorted(set().union(*(classes for classes, _ in results)))
+    every = results[0][0]  # The labels of several are in the order of their columns.
+    if any(classes != every for classes, _ in results):
+        every = sorted(set().union(*(classes for classes, _ in results)))
     rows: list[Any] = [None] * n_rows
     lacking = [fold for fold, (classes, _) in enumerate(results) if len(classes) < len(every)]
     for (classes, found), (_, test) in zip(results, splits):

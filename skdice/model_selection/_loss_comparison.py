@@ -230,7 +230,8 @@ class LossComparison:
         # All runs in one table, so that they have the same resamples.
         counts = [run.counts.counts for run in self._runs]
         sums = resampled_sums(np.concatenate(counts, axis=1), _N_RESAMPLES, 0)
-        parts = np.split(sums, len(counts), axis=1)
+        # A run that predicts other labels has other columns.
+        parts = np.split(sums, np.cumsum([count.shape[1] for count in counts])[:-1], axis=1)
         resampled = np.stack([run.counts.scores(part) for run, part in zip(self._runs, parts)])
         resampled = resampled.reshape(*shape, _N_RESAMPLES, -1).mean(axis=1)
         base = self.losses.index(self.baseline)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator, KFold
 from sklearn.utils import check_consistent_length, check_random_state
 
-from .._inputs import check_rows, list_some
+from .._inputs import check_groups, check_rows, list_some, number_distinct
 from ..metrics import are_chunk_tags, check_tag_row
 
 
@@ -94,11 +94,11 @@ class StratifiedTagKFold(KFold):
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} needs y, a list of tags for each sentence.")
-        check_consistent_length(X, y, groups)
+        check_consistent_length(X, y)
         rows = check_rows(y, "y", "lists of tags")
         sentences = [check_tag_row(row, f"row {i} of y") for i, row in enumerate(rows)]
-        groups = np.arange(len(sentences)) if groups is None else np.asarray(groups)
-        unit = np.unique(groups, return_inverse=True)[1]
+        groups = check_groups(groups, len(sentences))
+        unit, _ = number_distinct(range(len(sentences)) if groups is None else groups)
         n_units = unit.max(initial=-1) + 1
         if self.n_splits > n_units:
             raise ValueError(

@@ -6,7 +6,6 @@ training they are merged into its weights, so that a fitted network is as any ot
 
 import copy
 import os
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 from .._extras import not_installed
 from .._parameters import not_allowed
 from .._pretrained import loading, quiet_transformers
+from ..exceptions import hidden
 from ..text import TextReader, WordTokenizer
 
 # The weights beside the encoder, where transformers has no class for them.
@@ -242,7 +242,7 @@ def add_adapters(transformer: Any, config: Any, head: set[nn.Parameter]) -> Any:
     config.task_type, config.inference_mode = None, False
     try:
         # peft asks for old names.
-        with quiet_transformers(), warnings.catch_warnings(action="ignore", category=FutureWarning):
+        with quiet_transformers(), hidden(FutureWarning):
             adapted = _peft("peft_config").get_peft_model(transformer, config)
     except (ValueError, TypeError, AttributeError, NotImplementedError, ImportError) as error:
         parts = transformer.named_modules()

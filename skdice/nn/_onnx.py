@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 import sys
-import warnings
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +19,7 @@ import torch
 
 from .._extras import not_installed
 from .._files import sha256
+from ..exceptions import hidden
 from ._batching import Batch
 from ._modules import TextModule
 
@@ -38,14 +39,13 @@ BATCH_TOKENS = 512
 @contextmanager
 def _silent() -> Iterator[None]:
     """Hide what the exporter logs and warns of: its internals, nothing that users can act on."""
-    level = logging.root.manager.disable
-    logging.disable(max(level, logging.ERROR))
-    try:
-        with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")
+    with hidden(), torch.no_grad():  # In one thread at a time.
+        level = logging.root.manager.disable
+        logging.disable(max(level, logging.ERROR))
+        try:
             yield
-    finally:
-        logging.disable(level)
+        finally:
+            logging.disable(level)
 
 
 @_silent()
@@ -142,6 +142,7 @@ def _run(session: Any, batch: Batch, names: Sequence[str] | None = None) -> list
 
 # No session is part of a module, so that none is copied or pickled with it.
 _SESSIONS: WeakKeyDictionary[TextModule, dict[str, Any]] = WeakKeyDictionary()
+_EXPORTING = threading.Lock()
 
 
 def onnx_network(
@@ -154,26 +155,33 @@ def onnx_network(
     is "onnx" or "onnx-int8". An architecture that torch cannot export is a ValueError, other
     results than torch's are a RuntimeError.
     """
-    sessions = _SESSIONS.setdefault(module, {})
-    if runtime not in sessions or keep is not None:
-        try:
-            for package in ("onnx", "onnxruntime", "onnxscript"):
-                importlib.import_module(package)
-        except ImportError as error:
-            raise not_installed(f"runtime={runtime!r}", str(error.name), "onnx") from error
-        with TemporaryDirectory(prefix="skdice-") as place:
-            path = Path(place, "network.onnx")
-            if not copy_exported(module, path) and verbose:
-                sys.stderr.write(f"predict: exporting the network for runtime={runtime!r}, once\n")
-            session = _checked_session(module, path, max_length)
-            if keep is not None:
-                if len(list(path.parent.iterdir())) > 1:
-                    raise ValueError("The network has more than 2 GB, too much for an ONNX file.")
-                shutil.copyfile(path, keep)
-            if runtime == "onnx-int8":
-                session = open_session(_quantise(path, _make_batch(module, _WIDE, max_length)))
-        sessions[runtime] = session
+    with _EXPORTING:  # A second thread uses what the first one exported.
+        sessions = _SESSIONS.setdefault(module, {})
+        if runtime not in sessions or keep is not None:
+            sessions[runtime] = _make_session(module, runtime, max_length, verbose, keep)
     return lambda batch: _run(sessions[runtime], batch)[0]
+
+
+def _make_session(
+    module: TextModule, runtime: str, max_length: int, verbose: bool, keep: Path | None
+) -> Any:
+    try:
+        for package in ("onnx", "onnxruntime", "onnxscript"):
+            importlib.import_module(package)
+    except ImportError as error:
+        raise not_installed(f"runtime={runtime!r}", str(error.name), "onnx") from error
+    with TemporaryDirectory(prefix="skdice-") as place:
+        path = Path(place, "network.onnx")
+        if not copy_exported(module, path) and verbose:
+            sys.stderr.write(f"predict: exporting the network for runtime={runtime!r}, once\n")
+        session = _checked_session(module, path, max_length)
+        if keep is not None:
+            if len(list(path.parent.iterdir())) > 1:
+                raise ValueError("The network has more than 2 GB, too much for an ONNX file.")
+            shutil.copyfile(path, keep)
+        if runtime == "onnx-int8":
+            session = open_session(_quantise(path, _make_batch(module, _WIDE, max_length)))
+    return session
 
 
 def copy_exported(module: TextModule, path: Path) -> bool:

@@ -103,7 +103,7 @@ class Answering(Task):
         return check_questions(X)
 
     def read_y(self, y: Any, rows: Sequence[Any]) -> GoldAnswers:
-        given = check_rows(y, "y", "answers")
+        given = check_y(y, len(rows), "answers")
         answers = [read_answers(row, f"row {i} of y") for i, row in enumerate(given)]
         return GoldAnswers(answers, [None] * len(rows), np.arange(len(rows)), 0)
 
@@ -128,14 +128,17 @@ class Answering(Task):
         reader: TextReader,
         answers: Any = None,
         weight: np.ndarray | None = None,
+        number: np.ndarray | None = None,
     ) -> EncodedQuestions:
         """Return questions with their contexts as windows of pieces."""
         questions, contexts = [question for question, _ in rows], contexts_of(rows)
-        encoded = encode_questions(questions, contexts, reader, self.stride, answers=answers)
+        encoded = encode_questions(
+            questions, contexts, reader, self.stride, answers=answers, number=number
+        )
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
-        encoded = self.encode(rows.X, reader, rows.y.spans, rows.weight)
+        encoded = self.encode(rows.X, reader, rows.y.spans, rows.weight, rows.number)
         if len(encoded.uncovered):
             uncovered = list_rows(rows.number[encoded.uncovered].tolist())
             warn(

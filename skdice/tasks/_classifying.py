@@ -110,7 +110,7 @@ class Classifying(TeachableTask):
         number: np.ndarray | None = None,
     ) -> EncodedDataset:
         """Return rows as windows of pieces, each an item; a warning names those that are cut."""
-        dataset, cut = self.windows(rows, reader)
+        dataset, cut = self.windows(rows, reader, number)
         if len(cut):
             n_rows = len(rows)
             if number is not None:  # Rows with labels are there twice beside those without.
@@ -128,10 +128,13 @@ class Classifying(TeachableTask):
         return None
 
     def windows(
-        self, rows: Sequence[tuple[str, ...]], reader: TextReader
+        self,
+        rows: Sequence[tuple[str, ...]],
+        reader: TextReader,
+        number: np.ndarray | None = None,
     ) -> tuple[EncodedDataset, np.ndarray]:
         """Return rows as windows of pieces, and which rows are cut."""
-        return encode_rows(rows, self.info.n_texts, reader, self.truncation)
+        return encode_rows(rows, self.info.n_texts, reader, self.truncation, number)
 
     def targets(self, rows: Rows) -> np.ndarray:
         """Return the class index of each row; of several labels, 0 and 1 in a column of each."""
@@ -215,6 +218,14 @@ class Classifying(TeachableTask):
             raise ValueError(f"y must be {wanted}, as in the fit; got {got}.")
         if names is not None:
             check_known_columns(names.tolist(), self.class_names)
+            return labels.values
+        is_str = isinstance(self.class_names[0], str)
+        for i, label in enumerate(labels.values.tolist()):
+            if isinstance(label, str) != is_str:
+                known = f"labels such as {list_some(self.class_names)}"
+                raise ValueError(
+                    f"y must have {known}, as in the fit; that of row {i} is {label!r}."
+                )
         return labels.values
 
     def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:

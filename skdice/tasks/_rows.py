@@ -1,6 +1,5 @@
 """The rows of a fit: read, weighted and split."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +8,8 @@ import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils.validation import _num_samples
 
-from .._inputs import check_rows, check_sample_weight, describe
+from .._inputs import check_groups, check_sample_weight, describe, number_distinct
+from ..exceptions import hidden
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Rows:
     @property
     def group_numbers(self) -> np.ndarray | None:
         """The group of each row as a number, if there are groups."""
-        return None if self.groups is None else _number_groups(self.groups)
+        return None if self.groups is None else number_distinct(self.groups)[0]
 
     def take(self, index: np.ndarray) -> "Rows":
         return Rows(
@@ -117,11 +117,6 @@ def take(rows: Sequence[Any], index: np.ndarray) -> list[Any]:
     return [rows[i] for i in index]
 
 
-def _number_groups(groups: Sequence[Any]) -> np.ndarray:
-    numbers = {name: i for i, name in enumerate(dict.fromkeys(groups))}
-    return np.array([numbers[name] for name in groups])
-
-
 def split_rows(
     n_rows: int,
     fraction: float,
@@ -136,7 +131,7 @@ def split_rows(
     not matter. It is a ValueError if no row is left to train on, or no class has two rows.
     """
     if groups is not None and len(set(groups)) > 1:
-        group = _number_groups(groups)
+        group, _ = number_distinct(groups)
         train, valid = split_rows(group.max() + 1, fraction, rng)
         return np.flatnonzero(np.isin(group, train)), np.flatnonzero(np.isin(group, valid))
     n_valid = max(1, round(fraction * n_rows))
@@ -171,7 +166,8 @@ def split_folds(
     groups = groups if rows.groups is None else rows.groups
     classes = rows.strata if groups is None else None
     kinds = classes if classes is not None else range(len(rows)) if groups is None else groups
-    _, number, sizes = np.unique(kinds, return_inverse=True, return_counts=True)
+    number, _ = number_distinct(kinds)
+    sizes = np.bincount(number)
     most, needed = len(sizes), "two rows"
     if groups is not None:
         needed = "rows of two groups"
@@ -184,7 +180,7 @@ def split_folds(
     kind = StratifiedKFold if classes is not None else KFold if groups is None else GroupKFold
     cv = kind(min(n_folds, int(most)), shuffle=True, random_state=seed)
     # A class may have fewer rows than there are folds.
-    with warnings.catch_warnings(action="ignore", category=UserWarning):
+    with hidden(UserWarning):
         return list(cv.split(number, number, number))
 
 
@@ -199,13 +195,7 @@ def read_fit_rows(
     X: Any, groups: Any, validation: Any
 ) -> tuple[list[Any] | None, tuple[Any, Any, np.ndarray | None] | None]:
     """Return checked groups of the rows to train on, and X, y and weights to validate on."""
-    if groups is not None:
-        groups = check_rows(groups, "groups", "group names")
-        if len(groups) != _num_samples(X):
-            raise ValueError(
-                f"groups must have one entry for each row of X; got {len(groups)} for "
-                f"{_num_samples(X)} rows."
-            )
+    groups = check_groups(groups, _num_samples(X))
     if validation is None:
         return groups, None
     if not isinstance(validation, tuple) or len(validation) not in (2, 3):

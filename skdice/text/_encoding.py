@@ -109,15 +109,22 @@ def encode_words(
 
 
 def encode_rows(
-    rows: Sequence[Sequence[str]], n_texts: int, reader: TextReader, truncation: str
+    rows: Sequence[Sequence[str]],
+    n_texts: int,
+    reader: TextReader,
+    truncation: str,
+    number: np.ndarray | None = None,
 ) -> tuple[EncodedDataset, np.ndarray]:
-    """Return rows of one or two texts, each a window and an item, and which of them were cut."""
+    """Return rows of one or two texts, each a window and an item, and which of them were cut.
+
+    Errors name a row by its ``number``, by default its place.
+    """
     n_rows, tokenizer = len(rows), reader.tokenizer
     frame = tokenizer.pair_frame if n_texts == 2 else tokenizer.frame
     pieces = tokenizer.encode([text for row in rows for text in row], as_words=False)
     texts = [pieces.take(np.arange(i, len(pieces), n_texts)) for i in range(n_texts)]
     lengths = [text.lengths for text in texts]
-    kept = truncated_lengths(lengths, reader.max_length - frame.n_special, truncation)
+    kept = truncated_lengths(lengths, reader.max_length - frame.n_special, truncation, number)
     input_ids, token_type_ids = frame.put_around(
         *(text.heads(length) for text, length in zip(texts, kept))
     )
@@ -243,36 +250,40 @@ def room_beside(
 
 
 def truncated_lengths(
-    lengths: list[np.ndarray], capacity: int, truncation: str
+    lengths: list[np.ndarray], capacity: int, truncation: str, number: np.ndarray | None = None
 ) -> list[np.ndarray]:
     """Return how many pieces of each text are kept, of rows of one or two texts.
 
     A row may have ``capacity`` pieces. "longest_first" takes pieces from the end of the longer text
     until the row fits (of a tie, from the second), "second" from the second text only. A row that
     is too long with "error", or whose first text alone is with "second", is a ValueError, which
-    names it.
+    names it by its ``number``.
     """
     total = np.sum(lengths, axis=0)
+    number = np.arange(len(total)) if number is None else number
     if truncation == "error":
-        _refuse(np.flatnonzero(total > capacity), total, capacity, "Row {row} has {n} pieces")
+        too_long = np.flatnonzero(total > capacity)
+        _refuse(too_long, number, total, capacity, "Row {row} has {n} pieces")
         return lengths
     if len(lengths) == 1:
         return [np.minimum(lengths[0], capacity)]
     first, second = lengths
     if truncation == "second":
         too_long = np.flatnonzero((first > capacity) & (total > capacity))
-        _refuse(too_long, first, capacity, "The first text of row {row} has {n} pieces")
+        _refuse(too_long, number, first, capacity, "The first text of row {row} has {n} pieces")
     else:
         first = np.minimum(first, np.maximum(capacity - second, capacity - capacity // 2))
     return [first, np.minimum(second, capacity - first)]
 
 
-def _refuse(rows: np.ndarray, lengths: np.ndarray, capacity: int, what: str) -> None:
+def _refuse(
+    rows: np.ndarray, number: np.ndarray, lengths: np.ndarray, capacity: int, what: str
+) -> None:
     if len(rows):
         others = f" ({len(rows)} rows are too long)" if len(rows) > 1 else ""
         raise ValueError(
-            f"{what.format(row=rows[0], n=lengths[rows[0]])}, and {capacity} are allowed{others}. "
-            f"Raise max_length, or take truncation='longest_first'."
+            f"{what.format(row=number[rows[0]], n=lengths[rows[0]])}, and {capacity} are allowed"
+            f"{others}. Raise max_length, or take truncation='longest_first'."
         )
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
+from .._inputs import number_distinct
 from ._encoding import EncodedDataset, cut_windows, room_beside
 from ._tokenizer import Ragged, TextReader, WordTokenizer, offsets_from_lengths, ranges
 
@@ -51,6 +51,7 @@ def encode_questions(
     stride: int | None = None,
     *,
     answers: Sequence[Span | None] | None = None,
+    number: np.ndarray | None = None,
 ) -> EncodedQuestions:
     """Encode questions, each with its context.
 
@@ -60,12 +61,13 @@ def encode_questions(
     window as a whole are left out of the loss.
 
     A question that leaves no room for its context, or an answer without a piece, is a ValueError,
-    which names the row.
+    which names the row by its ``number``, by default its place.
     """
+    number = np.arange(len(questions)) if number is None else number
     tokenizer, max_length = reader.tokenizer, reader.max_length
     asked = tokenizer.encode(questions, as_words=False)
-    which, distinct = pd.factorize(np.array(contexts, dtype=object))
-    pieces, start, end = tokenizer.encode_with_offsets(distinct.tolist())
+    which, distinct = number_distinct(contexts)
+    pieces, start, end = tokenizer.encode_with_offsets(distinct)
     is_filled = start < end
     can_start = _is_new(start, is_filled, pieces.offsets)
     can_end = _is_new(-end[::-1], is_filled[::-1], len(end) - pieces.offsets[::-1])[::-1]
@@ -73,8 +75,9 @@ def encode_questions(
     n_pieces = pieces.lengths[which]
     n_special = tokenizer.pair_frame.n_special
     room, shared = room_beside(
-        asked.lengths, n_special, max_length, stride, n_pieces, lambda i: f"The question of row {i}"
-    )
+        asked.lengths, n_special, max_length, stride, n_pieces,
+        lambda i: f"The question of row {number[i]}",
+    )  # fmt: skip
     row, window_start, window_stop = cut_windows(n_pieces, room, shared)
     first, length = pieces.offsets[which[row]], window_stop - window_start
     in_context = ranges(first + window_start, first + window_stop)
@@ -91,7 +94,7 @@ def encode_questions(
     items = Ragged(positions.astype(np.int32), offsets_from_lengths(length + 1))
     target, uncovered = None, np.zeros(0, dtype=np.int64)
     if answers is not None:
-        gold = _gold_pieces(answers, which, pieces.offsets, start, end, is_filled)
+        gold = _gold_pieces(answers, number, which, pieces.offsets, start, end, is_filled)
         target, uncovered = _targets(gold, row, window_start, window_stop, items.offsets)
     n_items = np.bincount(row, items.lengths, minlength=len(which)).astype(np.int64)
     return EncodedQuestions(
@@ -144,6 +147,7 @@ def _is_new(place: np.ndarray, is_filled: np.ndarray, offsets: np.ndarray) -> np
 
 def _gold_pieces(
     answers: Sequence[Span | None],
+    number: np.ndarray,
     which: np.ndarray,
     offsets: np.ndarray,
     start: np.ndarray,
@@ -161,8 +165,8 @@ def _gold_pieces(
         )
         if not len(inside):
             raise ValueError(
-                f"The answer of row {i}, characters {answer[0]} to {answer[1]} of the context, is "
-                f"nothing that the tokenizer keeps (white space or characters it drops)."
+                f"The answer of row {number[i]}, characters {answer[0]} to {answer[1]} of the "
+                f"context, is nothing that the tokenizer keeps (white space or what it drops)."
             )
         # Of pieces that share a character, the outer ones are those that can be predicted.
         same_start = is_filled[here] & (start[here] == start[here][inside[0]])

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from .._inputs import number_distinct
 from .._pretrained import loading
 
 if TYPE_CHECKING:
@@ -126,8 +126,8 @@ class WordTokenizer:
     def encode(self, texts: Sequence[str], *, as_words: bool = True) -> Ragged:
         """Return the piece ids of each word, at least one each, or of each text."""
         prefix, of_empty = (self.word_prefix, [self._unknown_id]) if as_words else ("", [])
-        order, distinct = pd.factorize(np.array([prefix + text for text in texts], dtype=object))
-        return self._encode_all(distinct.tolist(), of_empty)[0].take(order)
+        order, distinct = number_distinct(prefix + text for text in texts)
+        return self._encode_all(distinct, of_empty)[0].take(order)
 
     def encode_with_offsets(self, texts: Sequence[str]) -> tuple[Ragged, np.ndarray, np.ndarray]:
         """Return the piece ids of each text, and the first character of each piece and its end.

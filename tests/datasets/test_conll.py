@@ -23,9 +23,7 @@ def test_reads_sentences(write, content, X, y):
 
 
 @pytest.mark.parametrize("columns, X, y", [
-    ((0, -1), [["a"]], [["d"]]),
-    ((0, 3), [["a"]], [["d"]]),
-    ((-4, -3), [["a"]], [["b"]]),
+    ((0, -1), [["a"]], [["d"]]), ((0, 3), [["a"]], [["d"]]), ((-4, -3), [["a"]], [["b"]]),
     ([2, 0], [["c"]], [["a"]]),
 ])  # fmt: skip
 def test_columns(write, columns, X, y):

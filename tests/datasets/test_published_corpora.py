@@ -59,10 +59,8 @@ def test_labels(reader, name, counts):
 
 
 @pytest.mark.parametrize("name, n_questions, n_unanswerable, n_repeated_ids", [
-    ("squad_v1.1/dev", 10_570, 0, 0),
-    ("squad_v2.0/dev", 11_873, 5_945, 0),
-    ("quoref/contrast_perturbed", 700, 0, 2),
-    ("cmrc2018_zh/dev", 3_219, 0, 0),
+    ("squad_v1.1/dev", 10_570, 0, 0), ("squad_v2.0/dev", 11_873, 5_945, 0),
+    ("quoref/contrast_perturbed", 700, 0, 2), ("cmrc2018_zh/dev", 3_219, 0, 0),
 ])  # fmt: skip
 def test_squad(name, n_questions, n_unanswerable, n_repeated_ids):
     """Their wrong offsets are counted in test_gold_answers."""

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from skdice import DiceTokenTagger
 from skdice.distributed import _predict, predict_parquet
@@ -121,6 +122,9 @@ class TestPredictions:
         search = GridSearchCV(tagger, {}, cv=2)
         search.best_estimator_ = Pipeline([("tag", tagger)])
         predict(Pipeline([("search", search)]), corpus, tmp_path / "out")
+        before = Pipeline([("same", FunctionTransformer()), ("search", search)])
+        with pytest.raises(ValueError, match="no predictions by this estimator"):
+            predict(before, corpus, tmp_path / "out")
         assert not predict(tagger, corpus, tmp_path / "out")["is_new"].any()
 
 

@@ -115,13 +115,9 @@ def test_entities_of_absent_and_of_held_out_sentences_do_not_count(tiny_bert):
 
 @pytest.mark.parametrize("n_positives, n_steps, expected", [
     (40 * 100, 100, 0),  # A step has 40.
-    (20 * 100, 100, 2),
-    (4 * 100, 100, 10),
-    (1, 100, 10),
+    (20 * 100, 100, 2), (4 * 100, 100, 10), (1, 100, 10),
     (1, 20, 5),  # No more than a quarter of an epoch.
-    (1, 4, 0),
-    (0, 100, 0),
-    (np.inf, 100, 0),
+    (1, 4, 0), (0, 100, 0), (np.inf, 100, 0),
 ])  # fmt: skip
 def test_as_many_steps_as_have_enough_positives(n_positives, n_steps, expected):
     assert choose("memory", set_positives=n_positives, n_steps=n_steps).value == expected
@@ -217,16 +213,12 @@ class TestTooFewEpochs:
 
 @pytest.mark.parametrize("family, width, depth, lr", [
     # Measured here (benchmarks/RESULTS.md).
-    ("bert", 384, 6, 2e-4),
-    ("mpnet", 768, 12, 5e-5),
+    ("bert", 384, 6, 2e-4), ("mpnet", 768, 12, 5e-5),
     # Within what the authors of the models publish.
-    ("roberta", 1024, 24, 1.9e-5),
-    ("deberta-v2", 768, 12, 2.2e-5),
+    ("roberta", 1024, 24, 1.9e-5), ("deberta-v2", 768, 12, 2.2e-5),
     ("modernbert", 768, 22, 2.7e-5),
     # At the ends of the range, and without layers that are counted.
-    ("bert", 32, 2, 5e-4),
-    ("bert", 4096, 48, 2.3e-6),
-    ("gpt2", 768, None, 5e-5),
+    ("bert", 32, 2, 5e-4), ("bert", 4096, 48, 2.3e-6), ("gpt2", 768, None, 5e-5),
 ])  # fmt: skip
 def test_rate_goes_by_family_width_and_depth(family, width, depth, lr):
     encoder = ENCODER._replace(family=family, width=width, depth=depth)

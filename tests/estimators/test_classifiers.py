@@ -343,6 +343,13 @@ class TestThreshold:
         weighted = clone(one).fit(self.texts, self.y, sample_weight=1 + self.y)
         assert weighted.threshold_ == pytest.approx(2 * 0.1 / 1.1)
 
+    def test_a_regression_that_sees_few_rows_has_the_shares_of_all(self, tiny_bert, monkeypatch):
+        monkeypatch.setattr("skdice.fitting._initial_weights._MOST_ROWS", 40)
+        X, y = easy_texts(400)
+        X, y = X[:40:2] + X[1::2][:180], y[:40:2] + y[1::2][:180]
+        p = make_texts(tiny_bert, **STILL).fit(X, y).predict_proba(X)[:, 0]
+        assert p.mean() == pytest.approx(0.1, abs=0.05)
+
     def test_the_positive_class_may_be_the_first(self, tiny_bert):
         one = make_texts(tiny_bert, **STILL, pos_label=0).fit(self.texts, 1 - self.y)
         assert one.threshold_ == pytest.approx(0.1)
@@ -357,9 +364,7 @@ class TestThreshold:
     @pytest.mark.parametrize("params, threshold", [
         ({"threshold": 0.3}, 0.3),
         ({"threshold": 0.3, "pos_label": 0}, 0.3), ({"threshold": 0}, 0.0), ({"threshold": 1}, 1.0),
-        ({"loss": "dice"}, 0.5),
-        ({"class_weight": "balanced"}, 0.5),
-        ({"pos_label": 0}, 0.5),
+        ({"loss": "dice"}, 0.5), ({"class_weight": "balanced"}, 0.5), ({"pos_label": 0}, 0.5),
     ])  # fmt: skip
     def test_otherwise_it_is_a_half_or_what_is_given(self, tiny_bert, params, threshold):
         pairs = make_pairs(tiny_bert, **STILL, **params).fit(self.X, self.y)

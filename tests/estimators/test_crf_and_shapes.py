@@ -211,14 +211,11 @@ OTHER_TAGS = HALF[0], [["NOUN", "NAME", "NOUN"]] * 16
 
 
 @pytest.mark.parametrize("family, rows, more, has_shapes, has_crf", [
-    ("bert", CAPITALISED, {}, True, False),
-    ("bert", LOWER, {}, False, False),
-    ("bert", HALF, {}, False, True),
-    ("bert", MOSTLY_LOWER, {}, True, False),
+    ("bert", CAPITALISED, {}, True, False), ("bert", LOWER, {}, False, False),
+    ("bert", HALF, {}, False, True), ("bert", MOSTLY_LOWER, {}, True, False),
     ("bert", OTHER_TAGS, {}, False, False),
     ("bert", CAPITALISED, {"n_frozen_layers": 1}, False, False),
-    ("bert", HALF, {"crf": False}, False, False),
-    ("roberta", HALF, {}, False, True),
+    ("bert", HALF, {"crf": False}, False, False), ("roberta", HALF, {}, False, True),
 ])  # fmt: skip
 def test_auto_options(family, rows, more, has_shapes, has_crf, tiny_models):
     tagger = DiceTokenTagger(tiny_models(family), max_epochs=1, **(PARAMETERS | more)).fit(*rows)

@@ -5,12 +5,13 @@ test_bad_input_table. Settings that are known to collapse are told.
 """
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import skdice
-from skdice.exceptions import TruncationWarning
+from skdice.exceptions import TruncationWarning, silent, warn
 from skdice.losses import CrossEntropyLoss, DiceLoss, WeightedCrossEntropyLoss
 
 from ..corpora import easy_corpus, easy_pairs, easy_texts
@@ -72,7 +73,8 @@ SHARED = [
     ({"patience": 2}, ["patience=2 needs rows to validate on"]),
     ({"precision": "fp8"}, ["'bf16'", "'fp8'"]),
     ({"device": "cuda:99"}, ["'device'", "'auto'", "'cpu'", "'cuda:99'"]),
-    ({"random_state": "x"}, ["{cls}", "'x'"]), ({"n_members": 0}, ["[1, inf)", "0"]),
+    ({"random_state": "x"}, ["{cls}", "'x'"]), ({"random_state": 2**32}, ["[0, 2**32 - 1]"]),
+    ({"n_members": 0}, ["[1, inf)", "0"]),
     ({"model": 3}, ["3"]),
 ]  # fmt: skip
 
@@ -163,6 +165,20 @@ def test_parameters_of_two_classes(tiny_bert, params, y, part):
     refuses(["loss__gamma", "loss=DiceLoss()"], lambda: tagger.set_params(loss__gamma=1.0))
 
 
+@pytest.mark.parametrize("cls, params, y, groups, part", [
+    (skdice.DiceTextClassifier, {"threshold": "cv"}, [1] + [0] * 23, None, "two rows of each"),
+    (skdice.DiceTextClassifier, {"threshold": "cv"}, [1] * 6 + [0] * 18, np.arange(24) // 6,
+     "that tune the decision: DiceTextClassifier needs at least two classes"),
+    (skdice.DiceTokenTagger, {"background_bias": "cv"}, [["B-X"]] + [["O"]] * 23, None,
+     "that tune the decision: DiceTokenTagger needs at least two different tags"),
+])  # fmt: skip
+def test_folds_that_cannot_be_learned(tiny_bert, seen, cls, params, y, groups, part):
+    """Before the network of all rows is trained."""
+    X = ["john"] * 24 if cls is skdice.DiceTextClassifier else [["john"]] * 24
+    refuses([part], lambda: make(cls, tiny_bert, **params).fit(X, y, groups=groups))
+    assert not seen
+
+
 def test_a_class_without_weight_is_absent(tiny_bert):
     fit = make(skdice.DiceTextClassifier, tiny_bert).fit
     refuses(["one class, 0"], lambda: fit(["a", "b", "c"], [0, 1, 0], sample_weight=[1, 0, 1]))
@@ -216,6 +232,9 @@ class TestTruncation:
         refuses(["Row 1", "61 are", "2 rows"], lambda: classifier.fit(self.LONG, [0, 1, 0]))
         classifier.fit(*easy_pairs(8))
         refuses(["Row 0", "61 are allowed"], lambda: classifier.predict(self.LONG[1:]))
+        X, y = easy_pairs(8)  # A row is called by its place, whatever is left out before it.
+        weight = [0, 0, *[1] * 7]
+        refuses(["Row 8"], lambda: classifier.fit([*X, self.LONG[1]], [*y, 0], weight))
 
     def test_second(self, tiny_bert):
         classifier = make(skdice.DicePairClassifier, tiny_bert, truncation="second")
@@ -269,6 +288,13 @@ def test_any_negative_number_gives_the_same_fit(tiny_bert, case):
     for number in (0, 255):  # Of a class, before anything is loaded.
         with pytest.raises(ValueError, match=f"ignore_index={number}"):
             fit("no such model", case, DiceLoss(ignore_index=number))
+
+
+def test_what_folds_warn_of_is_hidden_in_their_thread_only():
+    with ThreadPoolExecutor(1) as pool, warnings.catch_warnings(record=True) as record, silent():
+        warn("hidden")
+        pool.submit(warn, "shown").result()
+    assert [str(each.message) for each in record] == ["shown"]
 
 
 @pytest.mark.parametrize(

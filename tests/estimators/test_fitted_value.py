@@ -47,14 +47,11 @@ def test_a_decision_that_is_set_is_the_decision(fitted, case, name, value):
     ("texts", np.array([0.5, 0.5, 0.0]), r"\(0, 1\]. Got 0.0 instead"),
     ("tagger", {"XYZ": 0.5}, "may have the labels 'LOC', 'PER'. Got 'XYZ' instead"),
     ("queries", {"XYZ": 0.5}, "may have the labels 'LOC', 'PER'. Got 'XYZ' instead"),
-    ("tagger", {"PER": 2}, "threshold_ of PER"),
-    ("queries", {"PER": None}, "threshold_ of PER"),
+    ("tagger", {"PER": 2}, "threshold_ of PER"), ("queries", {"PER": None}, "threshold_ of PER"),
     ("pairs", [0.5, 0.5], r"one float in the range \[0, 1\]. Got 2 of them"),
-    ("pairs", [0.5], "Got 1 of them"),
-    ("pairs", 1.5, "Got 1.5"),
+    ("pairs", [0.5], "Got 1 of them"), ("pairs", 1.5, "Got 1.5"),
     ("labels", [0.5] * 3, "an array of 2, one for each of the labels. Got 3 of them"),
-    ("labels", [[0.5, 0.5]], r"shape \(1, 2\)"),
-    ("labels", [0.5, np.nan], "Got nan"),
+    ("labels", [[0.5, 0.5]], r"shape \(1, 2\)"), ("labels", [0.5, np.nan], "Got nan"),
     ("texts", [0.5, 0.5], "an array of 3, one for each of the classes. Got 2 of them"),
     ("texts", [0.5, [0.1], 0.2], r"Got \[0.1\]"),
 ])  # fmt: skip
@@ -118,12 +115,10 @@ def test_an_array_is_read_only(fitted):
 
 
 @pytest.mark.parametrize("case, method, name, value", [
-    ("tagger", "predict", "decode", "fla"),
-    ("queries", "predict_spans", "decode", "fla"),
+    ("tagger", "predict", "decode", "fla"), ("queries", "predict_spans", "decode", "fla"),
     ("questions", "predict_spans", "n_best", 0),
     *((case, "predict", "batch_size", 0) for case in CASES),
-    ("pairs", "predict_proba", "batch_size", 2.5),
-    ("texts", "predict", "verbose", "no"),
+    ("pairs", "predict_proba", "batch_size", 2.5), ("texts", "predict", "verbose", "no"),
     ("labels", "predict", "runtime", "tpu"),
 ])  # fmt: skip
 def test_what_is_read_after_the_fit_is_checked(fitted, case, method, name, value):

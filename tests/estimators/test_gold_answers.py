@@ -30,14 +30,11 @@ def read(row, on_misaligned="repair", context=CONTEXT):
 
 @pytest.mark.parametrize("answer_as", [str, lambda text: [text], lambda text: {"text": [text]}])
 @pytest.mark.parametrize("text, context, start, n_several", [
-    ("art", "She starts with modern art.", 23, 0),
-    ("on", "London lies on the Thames.", 12, 0),
-    ("e", "Cafe\u0301 e\u0301 e", 9, 0),
-    ("art", "art, starts, Art, (art)", 0, 2),
+    ("art", "She starts with modern art.", 23, 0), ("on", "London lies on the Thames.", 12, 0),
+    ("e", "Cafe\u0301 e\u0301 e", 9, 0), ("art", "art, starts, Art, (art)", 0, 2),
     ("(art", "starts (art)", 7, 0),
     # Scripts without spaces have no borders of words that could be seen.
-    ("東京", "私は東京都に住む。", 2, 0),
-    ("2020", "于2020年", 1, 0),
+    ("東京", "私は東京都に住む。", 2, 0), ("2020", "于2020年", 1, 0),
 ])  # fmt: skip
 def test_an_answer_without_offset_is_a_word(text, context, start, n_several, answer_as):
     with warnings.catch_warnings(record=True, action="always") as caught:
@@ -59,18 +56,12 @@ def test_an_answer_that_is_no_word_anywhere_is_counted(on_misaligned):
 
 
 @pytest.mark.parametrize("row, span", [
-    (squad(("oslo", 0)), (0, 4)),
-    (squad(("oslo", 16)), (16, 20)),
+    (squad(("oslo", 0)), (0, 4)), (squad(("oslo", 16)), (16, 20)),
     (squad(("paris", 9), ("oslo", 0)), (9, 14)),
     ({"text": np.array(["oslo"]), "answer_start": np.array([16])}, (16, 20)),
-    (squad(("", 3), ("oslo", 16)), (16, 20)),
-    (["oslo", "paris"], (0, 4)),
-    (("paris",), (9, 14)),
-    (np.array(["paris", "oslo"], dtype=object), (9, 14)),
-    (["berlin", "paris"], (9, 14)),
-    ({"text": ["paris"]}, (9, 14)),
-    ("", None),
-    ([], None),
+    (squad(("", 3), ("oslo", 16)), (16, 20)), (["oslo", "paris"], (0, 4)),
+    (("paris",), (9, 14)), (np.array(["paris", "oslo"], dtype=object), (9, 14)),
+    (["berlin", "paris"], (9, 14)), ({"text": ["paris"]}, (9, 14)), ("", None), ([], None),
     (squad(("", -1)), None),
     ({"text": np.array([], dtype=object), "answer_start": np.array([])}, None),
 ])  # fmt: skip
@@ -95,11 +86,9 @@ def test_text_that_is_nowhere_is_left_out_or_an_error(row):
     # A leading space that is no part of the text, as in Quoref.
     (squad(("paris", 8)), (9, 14), None, 1),
     # No offset, as in CMRC.
-    (squad(("oslo", -1)), (0, 4), None, 1),
-    (squad(("paris", 1000)), (9, 14), None, 1),
+    (squad(("oslo", -1)), (0, 4), None, 1), (squad(("paris", 1000)), (9, 14), None, 1),
     # The nearest of several mentions; of two as near the earlier one.
-    (squad(("oslo", 6)), (0, 4), None, 1),
-    (squad(("oslo", 23)), (16, 20), None, 1),
+    (squad(("oslo", 6)), (0, 4), None, 1), (squad(("oslo", 23)), (16, 20), None, 1),
     # Several answers: each is counted, the first that is kept is learned.
     (squad(("paris", 8), ("oslo", 17)), (9, 14), None, 2),
     (squad(("paris", 8), ("oslo", 16)), (9, 14), (16, 20), 1),

@@ -127,10 +127,8 @@ class TestPrediction:
         assert fitted.score([["the"]], [["O"]]) == 0, "no entity in both"
 
     @pytest.mark.parametrize("names, expected", [
-        ("BI", "B-PER I-PER I-PER O B-LOC"),
-        ("S", "B-PER I-PER E-PER O S-LOC"),
-        ("BMES", "B-PER M-PER E-PER O S-LOC"),
-        ("U", "B-PER I-PER L-PER O U-LOC"),
+        ("BI", "B-PER I-PER I-PER O B-LOC"), ("S", "B-PER I-PER E-PER O S-LOC"),
+        ("BMES", "B-PER M-PER E-PER O S-LOC"), ("U", "B-PER I-PER L-PER O U-LOC"),
         ("I", "I-PER I-PER I-PER O I-LOC"),
     ])  # fmt: skip
     def test_scheme_of_the_training_tags(self, tiny_bert, names, expected):

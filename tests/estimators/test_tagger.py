@@ -241,9 +241,7 @@ class TestThresholds:
 
     @pytest.mark.parametrize("threshold, message", [
         (1.5, r"'threshold of LOC' parameter of predict_spans must be a float .*\[0, 1\]"),
-        ("high", "Got 'high' instead"),
-        (True, "Got True instead"),
-        (np.nan, "Got nan instead"),
+        ("high", "Got 'high' instead"), (True, "Got True instead"), (np.nan, "Got nan instead"),
         ({"PER": -0.1}, r"'threshold of PER'.*Got -0\.1 instead"),
         ({"ORG": 0.5}, r"threshold has 'ORG', which is no label .* it has 'LOC', 'PER'\."),
     ])  # fmt: skip

@@ -89,6 +89,17 @@ def test_an_unknown_tag_or_label_counts_as_missed(tiny_bert):
     assert classifier.history_["valid_score"].tolist() == [0, 0]
 
 
+def test_labels_of_another_kind_are_refused_before_training(tiny_bert):
+    X, y = easy_texts(16)
+    classifier = DiceTextClassifier(tiny_bert, **FAST)
+    with pytest.raises(ValueError, match=r"labels such as .*'person'.*; that of row 0 is 5"):
+        classifier.fit(X, y, validation=(X[:2], [5, 6]))
+    extractor, X, y = make("questions", tiny_bert)
+    with pytest.raises(ValueError, match="4 rows of X and 3 of y"):
+        extractor.fit(X, y, validation=(X[:4], y[:3]))
+    assert not any(hasattr(made, "net_") for made in (classifier, extractor))
+
+
 class TestGroups:
     def test_parts(self):
         """One group alone is parted, and every class is in both parts."""
@@ -110,12 +121,12 @@ class TestGroups:
 
     def test_folds(self, tiny_bert, seen):
         X, y = easy_corpus(12)
-        groups = [i // 3 for i in range(12)]
+        groups = [("d", i // 3) if i < 9 else None for i in range(12)]
         DiceTokenTagger(tiny_bert, background_bias="cv", **FAST).fit(X, y, groups=groups)
         first, *parts = (rows.groups for rows in seen)
         assert first == groups
         assert sorted(map(len, parts)) == [9, 9, 9, 9]
-        assert all(part.count(name) in (0, 3) for part in parts for name in range(4))
+        assert all(part.count(name) in (0, 3) for part in parts for name in set(groups))
 
 
 ROW = [["x"]], [["O"]]

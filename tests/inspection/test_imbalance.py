@@ -61,10 +61,8 @@ answers = [{"text": ["Oslo"], "answer_start": [3]}]
 
 
 @pytest.mark.parametrize("y, error, message", [
-    ([], ValueError, "y is empty"),
-    (np.empty((3, 0)), ValueError, r"shape \(3, 0\)"),
-    ([[], []], ValueError, "every one is an empty sequence"),
-    ("B-PER", TypeError, "'B-PER'"),
+    ([], ValueError, "y is empty"), (np.empty((3, 0)), ValueError, r"shape \(3, 0\)"),
+    ([[], []], ValueError, "every one is an empty sequence"), ("B-PER", TypeError, "'B-PER'"),
     (answers, ValueError, "answers.* got None"),
     (["spam", *answers], ValueError, "y, row 1: got {'answer"),
     ([["O"], "O"], TypeError, "y, row 1: got 'O'"),

@@ -34,10 +34,8 @@ def test_closed_forms(loss, target, expected):
 
 
 @pytest.mark.parametrize("losses, target, error, message", [
-    ("ce", 1, ValueError, "'loss' parameter must be"),
-    ([], 1, ValueError, "got none"),
-    (["ce", "huber"], 1, ValueError, "'huber'"),
-    (["wce"], 1, TypeError, "class_weight"),
+    ("ce", 1, ValueError, "'loss' parameter must be"), ([], 1, ValueError, "got none"),
+    (["ce", "huber"], 1, ValueError, "'huber'"), (["wce"], 1, TypeError, "class_weight"),
     ([FocalLoss(gamma=-1)], 1, ValueError, "'gamma' parameter of FocalLoss"),
     (["ce"], 2, ValueError, "'target'"),
 ])  # fmt: skip

@@ -19,10 +19,8 @@ from .conftest import CHUNK_TAGS, MIXED, POS_TAGS, both, compare, corpora
     ("B-PER I-PER O", "B-PER O O", ["wrong border"]),
     ("B-PER I-PER O", "O B-PER I-PER", ["wrong border"]),
     ("B-PER I-PER O", "B-LOC O O", ["wrong border and label"]),
-    ("B-PER I-PER O", "O O O", ["missed"]),
-    ("O O O", "O B-PER I-PER", ["spurious"]),
-    ("B-PER O O", "O B-PER O", ["missed", "spurious"]),
-    ("S-PER O", "B-PER O", ["correct"]),
+    ("B-PER I-PER O", "O O O", ["missed"]), ("O O O", "O B-PER I-PER", ["spurious"]),
+    ("B-PER O O", "O B-PER O", ["missed", "spurious"]), ("S-PER O", "B-PER O", ["correct"]),
     ("I-PER I-PER", "B-PER I-PER", ["correct"]),
 ])  # fmt: skip
 def test_kinds_of_entities(gold, predicted, expected):
@@ -32,10 +30,8 @@ def test_kinds_of_entities(gold, predicted, expected):
 @pytest.mark.parametrize("gold, predicted, expected", [
     # More words come before the same label, which decides in a tie; then the first entities.
     ("B-PER I-PER I-PER", "B-LOC B-PER I-PER", (0, 1)),
-    ("B-PER I-PER I-PER", "B-PER B-LOC I-LOC", (0, 1)),
-    ("B-PER I-PER", "B-LOC B-PER", (0, 1)),
-    ("B-PER I-PER", "B-PER B-PER", (0, 0)),
-    ("B-PER B-PER", "B-PER I-PER", (0, 0)),
+    ("B-PER I-PER I-PER", "B-PER B-LOC I-LOC", (0, 1)), ("B-PER I-PER", "B-LOC B-PER", (0, 1)),
+    ("B-PER I-PER", "B-PER B-PER", (0, 0)), ("B-PER B-PER", "B-PER I-PER", (0, 0)),
 ])  # fmt: skip
 def test_pairs_of_first_words(gold, predicted, expected):
     frame = compare([both(gold, predicted)]).frame

@@ -39,14 +39,9 @@ def test_plain_values(value):
 
 
 @pytest.mark.parametrize("array", [
-    np.array([0.1, -math.inf, math.nan]),
-    np.array([0.1, 1e30], dtype=np.float32),
-    np.array([1, 255], dtype=np.uint8),
-    np.array([True, False]),
-    np.arange(6).reshape(2, 3),
-    np.empty((0, 3)),
-    np.array(["a", "\ud800", ""], dtype=object),
-    np.array(3.5),
+    np.array([0.1, -math.inf, math.nan]), np.array([0.1, 1e30], dtype=np.float32),
+    np.array([1, 255], dtype=np.uint8), np.array([True, False]), np.arange(6).reshape(2, 3),
+    np.empty((0, 3)), np.array(["a", "\ud800", ""], dtype=object), np.array(3.5),
     np.array([None, (1, "a")], dtype=object),
 ], ids=repr)  # fmt: skip
 def test_arrays(array):
@@ -57,10 +52,7 @@ def test_arrays(array):
 
 
 @pytest.mark.parametrize("value, plain", [
-    (np.float64(0.1), 0.1),
-    (np.float32(0.5), 0.5),
-    (np.bool_(True), True),
-    (np.str_("a"), "a"),
+    (np.float64(0.1), 0.1), (np.float32(0.5), 0.5), (np.bool_(True), True), (np.str_("a"), "a"),
     (torch.tensor([1.0, 2.5]), np.array([1.0, 2.5], dtype=np.float32)),
 ], ids=repr)  # fmt: skip
 def test_scalars_and_tensors_become_plain(value, plain):
@@ -68,9 +60,7 @@ def test_scalars_and_tensors_become_plain(value, plain):
 
 
 @pytest.mark.parametrize("value", [
-    pd.Timestamp("2024-01-01"),
-    np.datetime64("2024-01-01", "ns"),
-    [1, {"a": {b"2"}}],
+    pd.Timestamp("2024-01-01"), np.datetime64("2024-01-01", "ns"), [1, {"a": {b"2"}}],
     np.array([len]),
 ], ids=repr)  # fmt: skip
 def test_other_values_are_refused(value):

@@ -81,11 +81,8 @@ def test_saturation_against_high_precision(loss, kind, gold):
 
 
 @pytest.mark.parametrize("loss", [
-    DiceLoss(),
-    DiceLoss(average="macro", background=0),
-    DiceLoss(square_denominator=False),
-    TverskyLoss(alpha=0.3, beta=0.7),
-    SelfAdjustingDiceLoss(average="macro"),
+    DiceLoss(), DiceLoss(average="macro", background=0), DiceLoss(square_denominator=False),
+    TverskyLoss(alpha=0.3, beta=0.7), SelfAdjustingDiceLoss(average="macro"),
     SelfAdjustingDiceLoss(ohem_ratio=1.0, background=0),
 ], ids=repr)  # fmt: skip
 @pytest.mark.parametrize("kind", ["classes", "flat"])

@@ -76,10 +76,8 @@ set_losses = st.builds(
             SelfAdjustingDiceLoss(alpha=0.01), SelfAdjustingDiceLoss(alpha=1.0),
         ]
     ),
-    st.sampled_from([0.0, 1e-6, 1.0, 30.0]),
-    st.booleans(),
-    st.sampled_from(["batch", "example"]),
-    st.sampled_from(["micro", "macro"]),
+    st.sampled_from([0.0, 1e-6, 1.0, 30.0]), st.booleans(),
+    st.sampled_from(["batch", "example"]), st.sampled_from(["micro", "macro"]),
     st.sampled_from([None, 0]),
 )  # fmt: skip
 

@@ -14,7 +14,7 @@ from sklearn.metrics import f1_score, precision_recall_fscore_support
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
+from skdice import DicePairClassifier, DiceQueryTagger, DiceTextClassifier, DiceTokenTagger
 from skdice.estimators import DiceSpanExtractor, Internals
 from skdice.fitting import Fitted
 from skdice.losses import DiceLoss
@@ -354,11 +354,15 @@ def test_an_undertrained_baseline(
     ({"X_test": [], "y_test": []}, ValueError, "must have .* at least one; got 0 and 0"),
     ({"y_test": [None] * 20}, ValueError, "Every row of X needs a label in y"),
     ({"estimator": LogisticRegression()}, TypeError, "an estimator of skdice.* got Logistic"),
+    ({"estimator": DiceQueryTagger(), "X": [["a"]], "y": [[(0, 1, "A")]]}, ValueError,
+     "Tags must be str"),
+    ({"estimator": DiceTokenTagger(), "X": [["a"]], "y": [["DET"]], "X_test": [["a"]],
+      "y_test": [["DET"]], "tune_threshold": True}, ValueError, "no decision to tune"),
 ])  # fmt: skip
 def test_errors(guess, pairs, options, error, message):
     rows = dict(zip(("X", "y", "X_test", "y_test"), pairs))
     with pytest.raises(error, match=message) as caught:
         compare_losses(**{"estimator": guess} | rows | TWO | options)
     if hasattr(caught.value, "__notes__"):
-        assert re.match("This is about (X_test|losses)", caught.value.__notes__[0])
+        assert re.match("This is about (X|losses)", caught.value.__notes__[0])
     assert not Guess.fits

@@ -65,6 +65,19 @@ def test_table(comparison):
     assert (others["f1_delta"] < others["f1_delta_high"]).all()
 
 
+def test_runs_that_predict_other_labels():
+    """A label that is not in the test rows has columns in the runs that predict it."""
+    y, rng = np.array([*"ab"] * 40), np.random.default_rng(0)
+    guesses = {"ce": "a", "dice": "d", "same": "b"}
+    found = {name: np.where(rng.random(80) < 0.8, y, label) for name, label in guesses.items()}
+    runs = [ScoredRun(name, 0, 1.0, count_rows("texts", y, pred)) for name, pred in found.items()]
+    assert len({run.counts.counts.shape for run in runs}) == 2
+    table = LossComparison(runs, baseline="ce", n_train=10, n_epochs=1).table().iloc[1:]
+    for metric in ("accuracy", "f1"):
+        delta, low, high = (table[f"{metric}_delta{end}"] for end in ("", "_low", "_high"))
+        assert ((low < delta) & (delta < high)).all()
+
+
 def test_interval_is_that_of_resampled_mean_differences():
     comparison = make_comparison(seeds=(0, 1))
     counts = [run.counts.counts.astype(float) for run in comparison._runs]

@@ -7,10 +7,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, cross_val_predict
 from sklearn.svm import LinearSVC
 
-from skdice import DiceTokenTagger
+from skdice import DiceTextClassifier, DiceTokenTagger
 from skdice.model_selection import StratifiedTagKFold, cross_val_predict_proba
 
-from ..corpora import easy_corpus
+from ..corpora import easy_corpus, easy_texts
 
 FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 
@@ -48,6 +48,15 @@ class TestAgainstScikitLearn:
             cross_val_predict_proba(estimator, X, y, cv=cv),
             cross_val_predict(estimator, X, y, cv=splits, method="predict_proba"),
         )
+
+    def test_several_labels_are_in_the_order_of_their_columns(self, quick_bert):
+        X, y = easy_texts(12)
+        y = pd.DataFrame({"sport": np.arange(12) % 2, "art": 1, "war": 0})
+        y.iloc[::5, 1:] = 1 - y.iloc[::5, 1:]
+        classifier, cv = DiceTextClassifier(quick_bert, **FAST), KFold(2)
+        expected = cross_val_predict(classifier, X, y, cv=cv, method="predict_proba")
+        found = cross_val_predict_proba(classifier, X, y, cv=cv)
+        np.testing.assert_allclose(found, expected, atol=1e-6)
 
     def test_class_that_a_fold_lacks(self, data):
         X, y = data

@@ -86,13 +86,9 @@ class TestResuming:
         assert len(fewer.cv_results_["params"]) == 6
 
     @pytest.mark.parametrize("change", [
-        {"X": X + 1},
-        {"y": 1 - Y},
-        {"sample_weight": np.ones(12)},
-        {"cv": KFold(3, shuffle=True, random_state=0)},
-        {"scoring": "accuracy"},
-        {"estimator": Peak(kind="other", x=0.5)},
-        {"estimator": Summit()},
+        {"X": X + 1}, {"y": 1 - Y}, {"sample_weight": np.ones(12)},
+        {"cv": KFold(3, shuffle=True, random_state=0)}, {"scoring": "accuracy"},
+        {"estimator": Peak(kind="other", x=0.5)}, {"estimator": Summit()},
     ])  # fmt: skip
     def test_another_search(self, tmp_path, change):
         storage = tmp_path / "study.journal"
@@ -172,10 +168,8 @@ class TestCutJournals:
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 @pytest.mark.parametrize("storage, end, n_trials", [
-    ("{}/study.journal", KeyboardInterrupt, 3),
-    (None, KeyboardInterrupt, 3),
-    ("sqlite:///{}/study.db", ValueError, 1),
-    (None, SystemExit, 1),
+    ("{}/study.journal", KeyboardInterrupt, 3), (None, KeyboardInterrupt, 3),
+    ("sqlite:///{}/study.db", ValueError, 1), (None, SystemExit, 1),
     ("{}/study.journal", SystemExit, 3),
 ])  # fmt: skip
 def test_a_first_trial_that_was_lost(storage, end, n_trials, tmp_path):

@@ -33,14 +33,10 @@ def test_names(loss):
 
 
 @pytest.mark.parametrize("loss, name, low, high, scale", [
-    ("wce", "K", 1, 10, np.log),
-    ("focal", "gamma", 0.5, 5, np.asarray),
-    ("dice", "gamma", 0.01, 10, np.log),
-    ("dice", "ce_weight", 0, 0.5, np.asarray),
-    ("dice", "memory", 1, 100, np.log),
-    ("tversky", "alpha", 0.1, 0.9, np.asarray),
-    ("tversky", "beta", 0.1, 0.9, np.asarray),
-    ("dsc", "alpha", 0.001, 1, np.log),
+    ("wce", "K", 1, 10, np.log), ("focal", "gamma", 0.5, 5, np.asarray),
+    ("dice", "gamma", 0.01, 10, np.log), ("dice", "ce_weight", 0, 0.5, np.asarray),
+    ("dice", "memory", 1, 100, np.log), ("tversky", "alpha", 0.1, 0.9, np.asarray),
+    ("tversky", "beta", 0.1, 0.9, np.asarray), ("dsc", "alpha", 0.001, 1, np.log),
 ])  # fmt: skip
 def test_ranges(loss, name, low, high, scale):
     values = [parameters[name] for parameters in draws(300, [loss])]

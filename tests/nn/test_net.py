@@ -114,10 +114,8 @@ def test_history_has_a_row_per_epoch():
 
 
 @pytest.mark.parametrize("scores, patience, best_epoch, n_epochs", [
-    ([0.1, 0.5, 0.4, 0.3, 0.9, 0.9], 2, 2, 4),
-    ([0.1, 0.5, 0.4, 0.3, 0.9, 0.8], 3, 5, 6),
-    ([0.5, 0.5, 0.5, 0.5, 0.5, 0.5], 2, 1, 3),
-    ([0.9, 0.5, 0.1, 0.0, 0.0, 0.0], None, 6, 6),
+    ([0.1, 0.5, 0.4, 0.3, 0.9, 0.9], 2, 2, 4), ([0.1, 0.5, 0.4, 0.3, 0.9, 0.8], 3, 5, 6),
+    ([0.5, 0.5, 0.5, 0.5, 0.5, 0.5], 2, 1, 3), ([0.9, 0.5, 0.1, 0.0, 0.0, 0.0], None, 6, 6),
 ])  # fmt: skip
 def test_patience_restores_the_best_weights(scores, patience, best_epoch, n_epochs):
     kept, left = [], iter(scores)

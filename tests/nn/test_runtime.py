@@ -51,12 +51,8 @@ HAS_CUDA, HAS_MPS, HAS_BOTH, HAS_NONE = (True, False), (False, True), (True, Tru
 
 
 @pytest.mark.parametrize("device, has, expected", [
-    ("auto", HAS_NONE, "cpu"),
-    ("auto", HAS_BOTH, "cuda"),
-    ("auto", HAS_MPS, "mps"),
-    ("cpu", HAS_BOTH, "cpu"),
-    ("cuda:1", HAS_CUDA, "cuda:1"),
-    ("mps", HAS_MPS, "mps"),
+    ("auto", HAS_NONE, "cpu"), ("auto", HAS_BOTH, "cuda"), ("auto", HAS_MPS, "mps"),
+    ("cpu", HAS_BOTH, "cpu"), ("cuda:1", HAS_CUDA, "cuda:1"), ("mps", HAS_MPS, "mps"),
     ("cuda", HAS_NONE, "{'auto', 'cpu'}"),
     ("cuda:2", HAS_CUDA, "{'auto', 'cpu', 'cuda:0', 'cuda:1'}"),
     ("cuda:0", HAS_MPS, "{'auto', 'cpu', 'mps:0'}"),
@@ -170,11 +166,8 @@ def test_sums_come_back_to_tensors_of_all_shapes(monkeypatch):
 
 
 @pytest.mark.parametrize("environment, is_first", [
-    ({}, True),
-    ({"RANK": "0", "WORLD_SIZE": "1"}, True),
-    ({"WORLD_SIZE": "4"}, True),
-    ({"RANK": "0", "WORLD_SIZE": "4"}, True),
-    ({"RANK": "3", "WORLD_SIZE": "4"}, False),
+    ({}, True), ({"RANK": "0", "WORLD_SIZE": "1"}, True), ({"WORLD_SIZE": "4"}, True),
+    ({"RANK": "0", "WORLD_SIZE": "4"}, True), ({"RANK": "3", "WORLD_SIZE": "4"}, False),
 ])  # fmt: skip
 def test_what_the_launcher_says(environment, is_first, monkeypatch):
     for name in ("RANK", "WORLD_SIZE"):

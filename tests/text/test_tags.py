@@ -71,31 +71,20 @@ def decode(classes, scheme, scores, offsets):
 
 @pytest.mark.parametrize("tags, expected", [
     (["O", "B-PER", "I-PER"], True),
-    (["B-PER-x", "U-1", "L-é", "M-a b", "S- ", "E-\n"], True),
-    ([], False),
-    (["NOUN", "VERB"], False),
-    (["O", "B-PER", "NOUN"], False),
-    (["O", "B-"], False),
-    (["O", "X-PER"], False),
-    (["", "B-PER"], False),
-    (["O\n", "B-PER"], False),
+    (["B-PER-x", "U-1", "L-é", "M-a b", "S- ", "E-\n"], True), ([], False),
+    (["NOUN", "VERB"], False), (["O", "B-PER", "NOUN"], False), (["O", "B-"], False),
+    (["O", "X-PER"], False), (["", "B-PER"], False), (["O\n", "B-PER"], False),
 ])  # fmt: skip
 def test_are_chunk_tags(tags, expected):
     assert are_chunk_tags(tags) is expected
 
 
 @pytest.mark.parametrize("sentences, scheme", [
-    (["O B-X I-X O"], "IOB2"),
-    ([""], "IOB2"),
-    (["B-X M-X"], "IOB2"),
-    (["O I-X I-X"], "IOB1"),
-    (["I-X B-X I-X"], "IOB1"),
-    (["O", "O O I-X"], "IOB1"),
+    (["O B-X I-X O"], "IOB2"), ([""], "IOB2"), (["B-X M-X"], "IOB2"), (["O I-X I-X"], "IOB1"),
+    (["I-X B-X I-X"], "IOB1"), (["O", "O O I-X"], "IOB1"),
     (["B-X I-X", "B-X O B-Y", "I-X O"], "IOB2"),  # a stray I among chunks that start with B
     (["I-X O I-Y I-Y", "B-X O"], "IOB1"),  # a stray B among chunks that start with I
-    (["B-X M-X E-X", "S-X"], "IOBES"),
-    (["B-X L-X"], "IOBES"),
-    (["I-X", "U-X"], "IOBES"),
+    (["B-X M-X E-X", "S-X"], "IOBES"), (["B-X L-X"], "IOBES"), (["I-X", "U-X"], "IOBES"),
 ])  # fmt: skip
 def test_infer_scheme(sentences, scheme):
     assert infer_scheme([sentence.split() for sentence in sentences]) == scheme

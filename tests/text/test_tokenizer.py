@@ -10,7 +10,8 @@ from skdice.text import WordTokenizer
 
 SPECIAL_TEXT = ["[SEP]", "[CLS]", "[PAD]", "[MASK]", "<s>", "</s>", "<pad>", "<mask>"]
 STRANGE = [
-    "", " ", "\u200b", "\u00ad", "\x00", "\x7f\x80", "\ud800", "a\udfffb", "\ufffd", "\u3000",
+    "", " ", "\u200b", "\u00ad", "\x00", "a\x00b", "a\x00c", "\x7f\x80", "\ud800", "a\udfffb",
+    "\ufffd", "\u3000",
 ]  # fmt: skip
 ORDINARY = ["the", "John", "Oslo.", "x" * 300, "a b", "日本", "e\u0301", "😀", "-", "don't"]
 
