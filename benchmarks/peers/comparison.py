@@ -288,7 +288,7 @@ def table(runs: pd.DataFrame, task: str, regime: str = "250") -> str:
             score, seconds = theirs.loc[draws].mean()
             apart = score - ours.loc[draws, "score"].mean()
             shown = f"{score:.1f}" if name == OURS else f"{apart:+.1f}"
-            cells.append(f"{shown}, n = {len(draws)}, {seconds:.{int(seconds < 10)}f} s")
+            cells.append(f"{shown} ({len(draws)}; {seconds:.{int(seconds < 10)}f} s)")
         if any(cells):
             lines.append([contender.library, contender.settings, str(count_lines(name)), *cells])
     header = ["library", "settings", "lines", *columns]
