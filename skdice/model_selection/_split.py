@@ -97,8 +97,8 @@ class StratifiedTagKFold(KFold):
         check_consistent_length(X, y)
         rows = check_rows(y, "y", "lists of tags")
         sentences = [check_tag_row(row, f"row {i} of y") for i, row in enumerate(rows)]
-        groups = check_groups(groups, len(sentences))
-        unit, _ = number_distinct(range(len(sentences)) if groups is None else groups)
+        each = range(len(sentences))
+        unit, _ = number_distinct(each if groups is None else check_groups(groups, len(each)))
         n_units = unit.max(initial=-1) + 1
         if self.n_splits > n_units:
             raise ValueError(
