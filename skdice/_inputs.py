@@ -181,8 +181,6 @@ def check_tags(y: Any, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
             raise ValueError(
                 f"Every word needs one tag; row {i} has {len(sentence)} words and {len(row)} tags."
             )
-        if "" in row:
-            raise ValueError(f"Tags must not be empty; that of word {row.index('')} of row {i} is.")
     return tags
 
 

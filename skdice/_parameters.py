@@ -235,8 +235,8 @@ def check_random_state(owner: str, name: str, value: Any) -> None:
     """Raise a ValueError unless random numbers can be drawn from ``value``."""
     is_int = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     is_generator = isinstance(value, np.random.RandomState | np.random.Generator)
-    if value is not None and not is_generator and not (is_int and 0 <= value < 2**32):
-        allowed = "an int in [0, 2**32 - 1], a numpy RandomState, a numpy Generator or None"
+    if value is not None and not is_generator and not (is_int and value >= 0):
+        allowed = "an int >= 0, a numpy RandomState, a numpy Generator or None"
         raise not_allowed(owner, name, allowed, value)
 
 

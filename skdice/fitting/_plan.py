@@ -84,8 +84,10 @@ def choose(
     data, epoch, of_ratio = _choose_epoch(settings, facts, data, task, initial)
     losses, of_loss = _choose_losses(settings, epoch, data)
     schedule, second = (_choose_schedule(settings, epoch, losses[i]) for i in (0, -1))
-    if problem := auto.too_few_epochs(epoch, settings.max_epochs, is_mean=losses[0].separable):
-        warn(problem)
+    if settings.max_epochs != "auto":
+        problem = auto.too_few_epochs(epoch, settings.max_epochs, losses[0].separable)
+        if problem:
+            warn(problem)
     made = {**choices, **of_task, **of_head, **of_ratio, **of_loss, **schedule}
     of_machine = auto.choose_machine(torch.device(device).type, precision).items()
     made |= {name: one for name, one in of_machine if getattr(folds.settings, name) == "auto"}

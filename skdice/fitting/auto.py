@@ -295,15 +295,14 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
     return Choice(epochs, f"{epochs} epochs: {presented} presentations, in {made}. {aim}.")
 
 
-def too_few_epochs(facts: EpochFacts, given: int | str, is_mean: bool) -> str | None:
+def too_few_epochs(facts: EpochFacts, given: int, is_mean: bool) -> str | None:
     """Return what is wrong with a number of epochs, if it is below half of what "auto" takes.
 
-    Nothing is wrong with "auto" itself, with a head that begins trained, or with a set of one step,
-    which is only tried out.
+    Nothing is if the head begins trained, or on a set of one step, which is only tried out.
     """
     usual = choose_max_epochs(facts, is_mean).value
     is_trained = facts.begins_trained or facts.has_trained_head
-    if isinstance(given, str) or is_trained or 2 * given >= usual or facts.n_steps == 1:
+    if is_trained or 2 * given >= usual or facts.n_steps == 1:
         return None
     few = f"max_epochs={given} is less than half of what max_epochs='auto' would take here"
     return f"{few}, {usual} epochs. A fit that is too short finds little."

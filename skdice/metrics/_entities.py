@@ -207,7 +207,7 @@ def _iob1_entities(runs: list[_Run]) -> Iterator[EntitySpan]:
 @lru_cache(maxsize=4096)
 def parse_tag(tag: str, scheme: str | None = None) -> tuple[str, str]:
     """Return the role (B, I, E, S or O) and type of a tag; no role if a strict scheme lacks it."""
-    prefix, hyphen, label = tag[0], tag[1:2], tag[2:]
+    prefix, hyphen, label = tag[:1], tag[1:2], tag[2:]
     if hyphen in ("", "-"):
         if prefix == "O":
             return "O", ""

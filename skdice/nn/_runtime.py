@@ -122,7 +122,7 @@ def shared_seed(random_state: Any, device: str) -> int:
     elif random_state is None or isinstance(random_state, np.random.Generator):
         drawn = int(np.random.default_rng(random_state).integers(2**31))
     else:
-        drawn = int(random_state)
+        drawn = int(random_state) % 2**32  # All that draws can take it.
         current_ranks(device).compare({"parameters": str(drawn)})
     return int(current_ranks(device).gather(drawn)[0])
 

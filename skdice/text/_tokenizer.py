@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._inputs import number_distinct
 from .._pretrained import loading
 
 if TYPE_CHECKING:
@@ -126,8 +125,9 @@ class WordTokenizer:
     def encode(self, texts: Sequence[str], *, as_words: bool = True) -> Ragged:
         """Return the piece ids of each word, at least one each, or of each text."""
         prefix, of_empty = (self.word_prefix, [self._unknown_id]) if as_words else ("", [])
-        order, distinct = number_distinct(prefix + text for text in texts)
-        return self._encode_all(distinct, of_empty)[0].take(order)
+        known: dict[str, int] = {}
+        order = np.array([known.setdefault(prefix + text, len(known)) for text in texts], np.int64)
+        return self._encode_all([*known], of_empty)[0].take(order)
 
     def encode_with_offsets(self, texts: Sequence[str]) -> tuple[Ragged, np.ndarray, np.ndarray]:
         """Return the piece ids of each text, and the first character of each piece and its end.

@@ -58,7 +58,7 @@ BAD_ROWS = {
     ],
 }  # fmt: skip
 BAD_LABELS = {
-    "tagger": [*JUNK, "O", ["O"] * 9, [""] * 4],
+    "tagger": [*JUNK, "O", ["O"] * 9],
     "queries": [*JUNK, ["O"] * 9],
     "spans": [
         [(0, 99, "PER")], [(-1, 1, "PER")], [(1, 1, "PER")], [(0, 1)], [(0, 1, "")],

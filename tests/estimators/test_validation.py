@@ -81,7 +81,7 @@ def test_weights_of_rows_to_validate_on(case):
 def test_an_unknown_tag_or_label_counts_as_missed(tiny_bert):
     X, y = easy_corpus(16)
     tagger = DiceTokenTagger(tiny_bert, **FAST)
-    tagger.fit(X, y, validation=([["x"]], [["B-NEW"]]))
+    tagger.fit(X, y, validation=([["x", "y"]], [["B-NEW", ""]]))
     assert "B-NEW" not in tagger.classes_
     assert set(tagger.history_["valid_score"]) == {0}
     X, y = easy_texts(16)
