@@ -39,7 +39,7 @@ _SHAPES = f"{_RESULTS}shapes-that-are-left-out"
 _REGRESSED = f"{_RESULTS}texts-whose-head-begins-as-a-regression"
 CONSTANTS = {
     "few_entities": Constant(
-        1000, "entities up to which two losses and the CRF are taken", _LENGTH
+        1000, "entities up to which two losses and the CRF are taken", _SIXTH
     ),
     "many_entities": Constant(5000, "entities from which on dice is taken", _SIXTH),
     "layers": Constant(6, "layers at most of encoders that learn with dice or both", _SIXTH),
