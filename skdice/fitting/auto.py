@@ -38,9 +38,7 @@ _MEMORY = f"{_RESULTS}set-losses-that-remember-steps"
 _SHAPES = f"{_RESULTS}shapes-that-are-left-out"
 _REGRESSED = f"{_RESULTS}texts-whose-head-begins-as-a-regression"
 CONSTANTS = {
-    "few_entities": Constant(
-        1000, "entities up to which two losses and the CRF are taken", _SIXTH
-    ),
+    "few_entities": Constant(1000, "entities up to which two losses and the CRF are taken", _SIXTH),
     "many_entities": Constant(5000, "entities from which on dice is taken", _SIXTH),
     "layers": Constant(6, "layers at most of encoders that learn with dice or both", _SIXTH),
     "names": Constant(2 / 3, "share of capitalised entities that makes them names", _SHAPES),
