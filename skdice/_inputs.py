@@ -54,7 +54,7 @@ def check_groups(groups: Any, n_rows: int) -> list[Any]:
                 f"groups must be names, numbers or tuples of them; that of row {i} is "
                 f"{describe(group)}."
             ) from None
-    return groups
+    return [None if pd.isna(group) else group for group in groups]  # Each NaN is another object.
 
 
 def check_token_lists(

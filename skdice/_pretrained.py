@@ -17,6 +17,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from ._files import sha256
+from .exceptions import FILTERS
 
 CONFIG = "config.json"
 TOKENIZER = "tokenizer.json"
@@ -150,7 +151,7 @@ def quiet_transformers() -> Iterator[None]:
         logging.disable_progress_bar()
         try:
             # accelerate, which transformers imports with its models, adds a filter; it goes.
-            with warnings.catch_warnings():
+            with FILTERS, warnings.catch_warnings():
                 yield
         finally:
             logging.set_verbosity(verbosity)

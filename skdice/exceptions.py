@@ -12,7 +12,7 @@ __all__ = ["TruncationWarning"]
 
 _HERE = os.path.dirname(__file__) + os.sep
 _IS_SILENT = ContextVar("_IS_SILENT", default=False)  # in this thread
-_FILTERS = threading.RLock()
+FILTERS = threading.RLock()  # All threads have the same filters of warnings, so they take turns.
 
 
 class TruncationWarning(UserWarning):
@@ -51,6 +51,6 @@ def silent() -> Iterator[None]:
 
 @contextmanager
 def hidden(category: type[Warning] = Warning) -> Iterator[None]:
-    """Hide what others warn of, in one thread at a time: all threads have the same filters."""
-    with _FILTERS, warnings.catch_warnings(action="ignore", category=category):
+    """Hide what others warn of, in one thread at a time."""
+    with FILTERS, warnings.catch_warnings(action="ignore", category=category):
         yield

@@ -267,8 +267,8 @@ def read_results(file: Path) -> pd.DataFrame:
 def table(runs: pd.DataFrame, task: str, regime: str = "250") -> str:
     """Return what skdice scores, and by how much the contenders that have runs differ from it.
 
-    A difference is the mean over the draws that both have; ``n`` is their number. Seconds are those
-    of the fits on these draws.
+    A difference is the mean over the draws that both have. In brackets stand their number and the
+    seconds of the fits on them.
     """
     of = {
         key: rows.set_index("seed")[["score", "fit_seconds"]]

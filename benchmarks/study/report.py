@@ -59,8 +59,7 @@ def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
     pairs = pairs if has_both else [("dice", "ce")]
     gains = pd.DataFrame({f"{a} less {b}": table[a] - table[b] for a, b in pairs})
     texts, n_runs = table.map("{:.1f}".format, na_action="ignore"), f1.groupby("corpus").count()
-    fewer = (n_runs.lt(n_draws, axis=0) & n_runs.gt(0)).reindex_like(texts)
-    texts = texts.mask(fewer, texts + " (" + n_runs.reindex_like(texts).astype(str) + ")")
+    texts = texts.mask(n_runs.lt(n_draws, axis=0), texts + " (" + n_runs.astype(str) + ")")
     shown = [texts, gains.map("{:+.1f}".format)]
     lines = pd.concat(shown, axis=1)
     lines.index = [f"{corpus} ({n_draws[corpus]})" for corpus in lines.index]

@@ -97,7 +97,8 @@ def predict_parquet(
         If the estimator is not fitted or not of this library; if there is no source; if a part
         cannot be read, lacks a column or has a row that the estimator does not take; or if the
         destination has other files than predictions of this estimator for these columns of the
-        source as it is now (a digest in each file tells).
+        source as it is now. A digest in each file tells; a step before the estimator of which there
+        is none, as one with a lambda, is refused.
 
     Notes
     -----
@@ -173,7 +174,7 @@ def _make_job(
     while isinstance(inner, Pipeline) or hasattr(inner, "best_estimator_"):
         if isinstance(inner, Pipeline):
             *steps, (_, inner) = inner.steps
-            before += [[type(step), vars(step)] for _, step in steps if hasattr(step, "fit")]
+            before += [_learned(step) for _, step in steps]
         else:
             inner = inner.best_estimator_
     if not isinstance(inner, TextEstimator):
@@ -203,6 +204,15 @@ def _make_job(
     weights = inner.net_.module_.state_dict()
     made_by = [before, task, weights, inner.max_length_, inner.runtime, columns, keep, output]
     return Job(source, destination, columns, keep, pa.field(output, kind), digest(made_by))
+
+
+def _learned(value: Any) -> Any:
+    """Return an estimator, or those in a list, as its class and all that it has."""
+    if isinstance(value, list | tuple):
+        return [*map(_learned, value)]
+    if isinstance(value, type) or not hasattr(value, "get_params"):
+        return value
+    return [type(value), {name: _learned(part) for name, part in vars(value).items()}]
 
 
 def _read_metadata(path: Path) -> pq.FileMetaData:

@@ -160,8 +160,8 @@ class TextEstimator(SavedEstimator, Generic[T]):
             If parameters or data are not allowed, or the loss stops being finite; the message says
             what was got, what is allowed, and which row.
         TypeError
-            If X or y is no container of rows, ``unlabeled`` is given to an estimator that has no
-            use for it, or ``teacher`` cannot predict.
+            If X or y is no container of rows, a group is no name, ``unlabeled`` is given to an
+            estimator that has no use for it, or ``teacher`` cannot predict.
         """
         # Everything that can be refused is refused before the estimator changes.
         self.check_parameters()

@@ -88,14 +88,14 @@ def _training(kind: type, parameters: dict[str, Any], fitted: Fitted) -> list[tu
         if part.on_card and repr(parameters[key]) != repr(defaults[key].default)
     }
     taken = dict(zip(fitted.choices["parameter"], fitted.choices["value"], strict=True))
-    loss = repr(fitted.loss)
-    if BOTH in (parameters["loss"], taken.get("loss")):
-        loss = f"{BOTH}: the mean of the weights of two networks, one with each loss"
+    loss = _code(repr(fitted.loss))
+    if BOTH in (parameters["loss"], taken.get("loss")) and not fitted.interrupted:
+        loss = f"`{BOTH}`: the mean of the weights of two networks, one with each loss"
     decision = {key: repr(np.asarray(x).tolist()) for key, x in fitted.task.decision.items()}
     if isinstance(fitted.task, WordTask):
         decision["scheme_"] = repr(fitted.task.scheme)
     return [
-        ("Loss", _code(loss)),
+        ("Loss", loss),
         ("Precision", fitted.net.precision),
         ("Training rows", rows),
         ("Epochs", epochs),

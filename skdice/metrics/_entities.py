@@ -216,7 +216,7 @@ def parse_tag(tag: str, scheme: str | None = None) -> tuple[str, str]:
             return role, label or "_"
     if scheme is not None:
         return "", ""
-    return ("O", "") if tag == "." else ("I", str(tag))
+    return ("O", "") if tag in ("", ".") else ("I", str(tag))
 
 
 def are_chunk_tags(tags: Sequence[str]) -> bool:

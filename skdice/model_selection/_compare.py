@@ -98,7 +98,8 @@ def compare_losses(
         If the estimator is none of this package, or an argument is of another kind.
     ValueError
         If losses or seeds are empty or twice there, the baseline is not among the losses, the rows
-        are not allowed, or a loss cannot be used with the estimator; all of this before anything is
+        are not allowed, tags that are no entities have no decision to tune, or a loss cannot be
+        used with the estimator; all of this before anything is
         trained. Errors in a fit have a note of loss and seed.
 
     Warns

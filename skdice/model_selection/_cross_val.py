@@ -46,9 +46,10 @@ def cross_val_predict_proba(
     Returns
     -------
     ndarray of shape (n_rows, n_classes), or (n_rows,) of object
-        Of a tagger an array of shape (n_words, n_classes) for each row. Columns are the classes of
-        the folds in sorted order, which is ``estimator.fit(X, y).classes_``. A class that a fold's
-        training part does not have is 0 in its test part, with a RuntimeWarning.
+        Of a tagger an array of shape (n_words, n_classes) for each row. Columns are
+        ``estimator.fit(X, y).classes_``: of several labels the columns of y, else the classes in
+        sorted order. A class that a fold's training part does not have is 0 in its test part, with
+        a RuntimeWarning.
 
     Raises
     ------

@@ -85,7 +85,7 @@ class StratifiedTagKFold(KFold):
             If `y` is None, has another length than `X` or fewer rows than there are folds, or has
             an empty tag.
         TypeError
-            If a row of `y` is no list of str.
+            If a row of `y` is no list of str, or a group cannot be hashed.
 
         Warns
         -----

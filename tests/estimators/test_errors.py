@@ -4,6 +4,7 @@ Rows that no estimator can use are in test_bad_input, and the words that users a
 test_bad_input_table. Settings that are known to collapse are told.
 """
 
+import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 
 import skdice
-from skdice.exceptions import TruncationWarning, silent, warn
+from skdice._pretrained import quiet_transformers
+from skdice.exceptions import TruncationWarning, hidden, silent, warn
 from skdice.losses import CrossEntropyLoss, DiceLoss, WeightedCrossEntropyLoss
 
 from ..corpora import easy_corpus, easy_pairs, easy_texts
@@ -299,6 +301,22 @@ def test_what_folds_warn_of_is_hidden_in_their_thread_only():
         warn("hidden")
         pool.submit(warn, "shown").result()
     assert [str(each.message) for each in record] == ["shown"]
+
+
+def test_filters_are_restored_whichever_thread_ends_first():
+    """Loading, which has filters of its own, waits for what hides warnings, and the reverse."""
+    before, entered = [*warnings.filters], threading.Event()
+
+    def load():
+        with quiet_transformers():
+            entered.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        with hidden(UserWarning):
+            loaded = pool.submit(load)
+            assert not entered.wait(0.05)
+        loaded.result()
+    assert [*warnings.filters] == before
 
 
 @pytest.mark.parametrize(

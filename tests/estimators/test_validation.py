@@ -5,6 +5,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from skdice import DiceTextClassifier, DiceTokenTagger
+from skdice.metrics import find_entities
 from skdice.model_selection import tune_decision
 from skdice.tasks import Rows, split_rows
 
@@ -82,6 +83,7 @@ def test_an_unknown_tag_or_label_counts_as_missed(tiny_bert):
     X, y = easy_corpus(16)
     tagger = DiceTokenTagger(tiny_bert, **FAST)
     tagger.fit(X, y, validation=([["x", "y"]], [["B-NEW", ""]]))
+    assert find_entities(["B-NEW", ""]) == find_entities(["B-NEW", "O"])
     assert "B-NEW" not in tagger.classes_
     assert set(tagger.history_["valid_score"]) == {0}
     X, y = easy_texts(16)
