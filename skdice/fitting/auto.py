@@ -50,7 +50,7 @@ CONSTANTS = {
     "fewest_epochs": Constant(3, "epochs at least", _FIRST),
     "most_epochs": Constant(30, "epochs at most, and of few with a mean over items", _LENGTH),
     "set_epochs": Constant(13, "epochs at most of entities with a set loss", _LENGTH),
-    "mean_sentences": Constant(250, "sentences from which on the most epochs fall", _LENGTH),
+    "few": Constant(250, "sentences with the most epochs, positives with a low threshold", _LENGTH),
     "regressed_epochs": Constant(4, "epochs if the head begins as a regression", _REGRESSED),
     "lr": Constant(0.46, "learning rate times hidden units times layers", _ENCODERS),
     "deberta": Constant(0.45, "part of it for DeBERTa, as its authors publish", "judgement"),
@@ -150,7 +150,7 @@ def choose_crf(facts: RowFacts) -> Choice:
 
 
 def choose_threshold(facts: RowFacts) -> Choice:
-    """Take one half; the share of a rare class, where the loss is plain cross-entropy."""
+    """Take one half; of few rows of a rare class its share, if the loss is plain cross-entropy."""
     share = facts.labels.positive_share
     if share is None:
         return Choice(0.5, "There are not two classes of which one could be rare, so 0.5 is kept.")
@@ -158,7 +158,9 @@ def choose_threshold(facts: RowFacts) -> Choice:
         return Choice(0.5, "The loss is not cross-entropy without class weights, so 0.5 is kept.")
     if not 0 < share < 1 / (1 + CONSTANTS["rare"].value):
         return Choice(0.5, f"The positive class is not rare: {share:.1%} of the rows.")
-    why = f"The positive class is rare, {share:.1%} of the rows"
+    why, n = f"The positive class is rare, {share:.1%} of the rows", share * facts.n_rows
+    if n > (few := CONSTANTS["few"].value):  # RESULTS.md, "Thresholds of rare pairs".
+        return Choice(0.5, f"{why}, but these are {n:,.0f}. With more than {few:.0f} 0.5 is kept.")
     return Choice(share, f"{why}, and this share is better for F1 than 0.5.")
 
 
@@ -276,7 +278,7 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
     if rows.task == "tagging" and rows.labels.has_entities and facts.ratio is None:
         positives = "sentences"
         n_positive = n_positive if facts.n_texts is None else int(facts.n_texts.sum())
-        few, wanted = CONSTANTS["mean_sentences"].value, float(most)
+        few, wanted = CONSTANTS["few"].value, float(most)
         wanted *= math.sqrt(few / max(n_positive, few))
         aim = f"{most} epochs of {few:.0f} sentences, half of that of four times as many"
         if not is_mean:

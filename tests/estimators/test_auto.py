@@ -265,6 +265,7 @@ def of(*numbers):
     ("crf", {}, False, "Tags without a B- or I- prefix"),
     ("threshold", {}, 0.5, "not two classes"),
     ("threshold", {"positive_share": 0.1}, 0.1, "rare, 10.0% of the rows"),
+    ("threshold", {"positive_share": 0.1, "n_rows": 2600}, 0.5, "these are 260"),
     ("threshold", {"positive_share": 0.1, "is_plain": False}, 0.5, "0.5 is kept"),
     ("threshold", {"positive_share": 0.3}, 0.5, "not rare"),
     ("null_threshold", {"n_unanswered": 0}, np.inf, "All training questions"),
