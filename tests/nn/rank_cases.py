@@ -26,7 +26,8 @@ PLAIN = {
 
 
 def tagger(model, **params):
-    return skdice.DiceTokenTagger(model, **{**PLAIN, **params}), *easy_corpus(N_ROWS)
+    params = {**PLAIN, "loss": "dice", **params}  # By default two networks, one after the other.
+    return skdice.DiceTokenTagger(model, **params), *easy_corpus(N_ROWS)
 
 
 def extractor(model, **params):
