@@ -83,11 +83,7 @@ def choose(
     facts = replace(facts, n_rows=len(training), labels=labels)
     data, epoch, of_ratio = _choose_epoch(settings, facts, data, task, initial)
     losses, of_loss = _choose_losses(settings, epoch, data)
-    schedule, second = (_choose_schedule(settings, epoch, losses[i]) for i in (0, -1))
-    if settings.max_epochs != "auto":
-        problem = auto.too_few_epochs(epoch, settings.max_epochs, losses[0].separable)
-        if problem:
-            warn(problem)
+    schedule, *second = _choose_schedules(settings, epoch, losses)
     made = {**choices, **of_task, **of_head, **of_ratio, **of_loss, **schedule}
     of_machine = auto.choose_machine(torch.device(device).type, precision).items()
     made |= {name: one for name, one in of_machine if getattr(folds.settings, name) == "auto"}
@@ -120,7 +116,7 @@ def choose(
         cuda_graphs="cuda_graphs" in made and made["cuda_graphs"].value,
         description=shown,
     )
-    return plan if len(losses) == 1 else _with_partner(plan, losses[1], sets[1], second)
+    return plan if len(losses) == 1 else _with_partner(plan, losses[1], sets[1], *second)
 
 
 def _with_partner(
@@ -235,20 +231,23 @@ def _choose_losses(
     return losses, choices
 
 
-def _choose_schedule(settings: Settings, facts: EpochFacts, loss: Loss) -> dict[str, Choice]:
-    """Return the choices of epochs and rates, where these are open."""
-    choices: dict[str, Choice] = {}
-    encoder, has_adapters = facts.rows.encoder, facts.rows.has_adapters
+def _choose_schedules(
+    settings: Settings, facts: EpochFacts, losses: Sequence[Loss]
+) -> list[dict[str, Choice]]:
+    """Return the choices of epochs and rates for each loss, where open; warn of too few epochs."""
+    encoder, adapted = facts.rows.encoder, facts.rows.has_adapters
     given = None if settings.lr == "auto" else float(settings.lr)
-    if settings.max_epochs == "auto":
-        choices["max_epochs"] = auto.choose_max_epochs(facts, is_mean=loss.separable)
+    choices: dict[str, Choice] = {}
     if given is None:
-        choices["lr"] = auto.choose_lr(encoder, has_adapters)
+        choices["lr"] = auto.choose_lr(encoder, adapted)
     if settings.head_lr is None:
-        choices["head_lr"] = auto.choose_head_lr(
-            encoder, has_adapters, given, facts.has_trained_head
-        )
-    return choices
+        choices["head_lr"] = auto.choose_head_lr(encoder, adapted, given, facts.has_trained_head)
+    if settings.max_epochs != "auto":
+        if few := auto.too_few_epochs(facts, settings.max_epochs, losses[0].separable):
+            warn(few)
+        return [choices for _ in losses]
+    epochs = [auto.choose_max_epochs(facts, loss.separable) for loss in losses]
+    return [{"max_epochs": chosen, **choices} for chosen in epochs]
 
 
 def _choose_cuda_graphs(

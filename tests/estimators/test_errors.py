@@ -182,7 +182,11 @@ def test_folds_that_cannot_be_learned(tiny_bert, seen, cls, params, y, groups, p
 
 def test_any_number_is_a_random_state(tiny_bert):
     X, y = easy_texts(12)
-    make(skdice.DiceTextClassifier, tiny_bert, random_state=2**64, threshold="cv").fit(X, y)
+    large, small = (
+        make(skdice.DiceTextClassifier, tiny_bert, random_state=seed, threshold="cv").fit(X, y)
+        for seed in (2**64 + 3, 3)
+    )
+    np.testing.assert_array_equal(large.predict_proba(X), small.predict_proba(X))
 
 
 def test_a_class_without_weight_is_absent(tiny_bert):
