@@ -160,7 +160,7 @@ def choose_threshold(facts: RowFacts) -> Choice:
         return Choice(0.5, f"The positive class is not rare: {share:.1%} of the rows.")
     why, n = f"The positive class is rare, {share:.1%} of the rows", share * facts.n_rows
     if n > (few := CONSTANTS["few"].value):  # RESULTS.md, "Thresholds of rare pairs".
-        return Choice(0.5, f"{why}, but these are {n:,.0f}. Above {few:.0f}, 0.5 was better or level.")
+        return Choice(0.5, f"{why}, but these are {n:,.0f}: above {few:.0f} 0.5 was no worse.")
     return Choice(share, f"{why}, and this share is better for F1 than 0.5.")
 
 
