@@ -21,10 +21,10 @@ from ..nn import (
     NotFiniteError,
     NotLearningError,
     Ranks,
-    Run,
     StepSampler,
     TagChain,
     TextNet,
+    Training,
     current_ranks,
     denormals_flushed,
     history_of,
@@ -206,7 +206,7 @@ def train_network(
         if plan.must_learn:
             limit = data.loss_of_constant(criterion, task.head.n_outputs)
         try:
-            with Run(validate, settings.patience, checkpoint, state).watching(net, limit):
+            with Training(validate, settings.patience, checkpoint, state).watching(net, limit):
                 net.partial_fit(sampler)
         except BaseException as caught:
             error = caught

@@ -37,7 +37,7 @@ from ._runtime import (
 from ._train import (
     FitProgress,
     NotLearningError,
-    Run,
+    Training,
     check_callbacks,
     digests_of_trainers,
     history_of,

@@ -12,7 +12,7 @@ list of padded batches. What skorch's own methods would do otherwise is:
 - ``partial_fit``: Ctrl-C and errors get out, after ``on_train_end``; skorch swallows Ctrl-C.
 
 skorch's ``Checkpoint`` keeps weights, optimizer and history. To go on bit for bit needs the scaler,
-the memory of the loss and all generators, of every process; see :class:`skdice.nn._train.Run`.
+the memory of the loss and all generators, of every process: :class:`skdice.nn._train.Training`.
 """
 
 import copy
@@ -88,7 +88,7 @@ class TextNet(NeuralNet):
     :class:`Batcher`. Its parameters are those of the estimators and of skorch. ``module`` is a
     class, since a clone must not share weights; of the ``loss``, which is always computed in
     float32, ``criterion_`` is a copy. ``best_epoch_`` is the epoch of the weights that a
-    :class:`Run` has kept. If there is a module already, ``begun``, it is not made anew.
+    :class:`Training` has kept. If there is a module already, ``begun``, it is not made anew.
     """
 
     # While it is trained, the processes that do so together.

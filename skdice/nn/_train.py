@@ -76,7 +76,7 @@ class Checkpoint(Protocol):
 
 
 @dataclass(eq=False, repr=False)
-class Run(Callback):
+class Training(Callback):
     """The training of a network: what it is judged by, and what it goes on from.
 
     ``validate`` gives the task metric of the validation part, larger is better, after every epoch;
@@ -115,7 +115,7 @@ class Run(Callback):
         its lowest soon, and little lower.
         """
         callbacks = net.callbacks_
-        before = {"scoring": self.scoring, "stopping": self.stopping, "run": self}
+        before = {"scoring": self.scoring, "stopping": self.stopping, "training": self}
         net.callbacks_ = [
             *((name, callback) for name, callback in before.items() if callback is not None),
             *callbacks,
@@ -199,14 +199,14 @@ class Run(Callback):
 class _EndOfEpoch(Callback):
     """Has the processes agree whether an epoch is the last one, and keeps the state after it."""
 
-    run: Run
+    training: Training
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         net.is_stopped_ = any(net.ranks_.gather(net.is_stopped_))
-        if self.run.checkpoint is not None:
-            state = self.run.state_of(net)
+        if self.training.checkpoint is not None:
+            state = self.training.state_of(net)
             if net.ranks_.index == 0:
-                self.run.checkpoint.save(state)
+                self.training.checkpoint.save(state)
 
 
 def check_callbacks(callbacks: Sequence[Any] | None, validates: bool) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from skdice.nn import Batcher, Run
+from skdice.nn import Batcher, Training
 from skdice.nn._accumulation import accumulate_gradient
 from skdice.text import EncodedDataset, Ragged, offsets_from_lengths, ranges
 
@@ -91,7 +91,7 @@ def forward_of(module):
 
 
 def fit_net(net, sampler, validate=None, patience=None):
-    with Run(validate, patience).watching(net):
+    with Training(validate, patience).watching(net):
         net.partial_fit(sampler)
     return net
 
