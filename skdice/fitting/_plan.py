@@ -256,10 +256,10 @@ def _choose_cuda_graphs(
     """Return whether steps are CUDA graphs."""
     is_alone = current_ranks(settings.device).count == settings.accumulate == 1
     is_fixed = "match_size" not in task.head.module and not reader.tokenizer.pads_left
-    is_ours = all(type(loss).__module__.startswith("skdice.") and loss.additive for loss in losses)
+    is_graphable = all(loss.graphable and loss.additive for loss in losses)
     return auto.choose_cuda_graphs(
         shows_parts=not is_alone or bool(settings.callbacks) or settings.precision == "fp16",
-        is_fixed=is_fixed and is_ours,
+        is_fixed=is_fixed and is_graphable,
     )
 
 

@@ -101,6 +101,9 @@ class Loss(BaseEstimator, nn.Module):
     reduction: Annotated[Literal["mean", "none"], option()] = "mean"
 
     _texts: ClassVar[dict[str, str]] = {"raises": _RAISES}
+    # Whether a training step may become a CUDA graph: it never waits for the device, and does the
+    # same at every call. A subclass says so itself: class MyLoss(DiceLoss, graphable=True).
+    graphable: ClassVar[bool] = False
     # About how many steps the sums are formed over in training.
     memory = 0.0  # type: float | str
     # Whether a batch has one loss, or each item, of which the mean is taken.
@@ -109,6 +112,10 @@ class Loss(BaseEstimator, nn.Module):
     _sent_weight = None  # type: tuple[Any, Tensor, Tensor] | None
     get_params: ClassVar[Callable[..., dict[str, Any]]]
     set_params: ClassVar[Callable[..., Any]]
+
+    def __init_subclass__(cls, *, graphable: bool = False, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.graphable = graphable
 
     def __post_init__(self) -> None:
         nn.Module.__init__(self)

@@ -18,7 +18,7 @@ _DEFAULT_K = 3.0
 
 
 @parametrised
-class CrossEntropyLoss(Loss):
+class CrossEntropyLoss(Loss, graphable=True):
     """Cross-entropy, ``-log p_gold`` (the paper's Eq. 1).
 
     Parameters
@@ -41,7 +41,7 @@ class CrossEntropyLoss(Loss):
 
 
 @parametrised
-class FocalLoss(Loss):
+class FocalLoss(Loss, graphable=True):
     """Focal loss, ``-(1 - p_gold)^gamma log p_gold`` (Lin et al. 2017; the paper's Table 2).
 
     ``class_weight`` is the ``alpha_i`` of the focal loss paper.
@@ -71,7 +71,7 @@ class FocalLoss(Loss):
 
 
 @parametrised
-class WeightedCrossEntropyLoss(CrossEntropyLoss):
+class WeightedCrossEntropyLoss(CrossEntropyLoss, graphable=True):
     """Weighted cross-entropy, ``-w_gold log p_gold`` (the paper's Eq. 2).
 
     Parameters

@@ -194,7 +194,7 @@ class SetLoss(Loss):
 
 
 @parametrised
-class DiceLoss(SetLoss):
+class DiceLoss(SetLoss, graphable=True):
     """Dice loss, ``1 - (2 sum(p y) + gamma) / (sum(p^2) + sum(y^2) + gamma)`` (Eq. 7 and 8).
 
     Parameters
@@ -216,7 +216,7 @@ class DiceLoss(SetLoss):
 
 
 @parametrised
-class TverskyLoss(SetLoss):
+class TverskyLoss(SetLoss, graphable=True):
     """Tversky loss, ``1 - (TP + gamma) / (TP + alpha FP + beta FN + gamma)`` (Eq. 10).
 
     ``TP = sum(p y)``, ``FP = sum(p^2 (1 - y))``, ``FN = sum((1 - p)^2 y)``. With alpha = beta = 0.5
@@ -252,7 +252,7 @@ class TverskyLoss(SetLoss):
 
 
 @parametrised
-class SelfAdjustingDiceLoss(DiceLoss):
+class SelfAdjustingDiceLoss(DiceLoss, graphable=True):
     """Self-adjusting dice loss: dice on ``f = (1 - p)^alpha p`` instead of p (Eq. 11 and 12).
 
     Eq. 12 is not monotone: for a positive it is smallest at ``p = 1 / (1 + alpha)``, and a

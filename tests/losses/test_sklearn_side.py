@@ -149,6 +149,19 @@ def test_known_collapse_says_where_a_positive_is_pulled_to(alpha):
     assert f"p = {p[values.argmin()]:.2f}" in loss.known_collapse()
 
 
+def test_only_losses_that_say_so_themselves_can_be_in_a_cuda_graph():
+    class OwnDice(losses.DiceLoss):
+        pass
+
+    class SteadyDice(losses.DiceLoss, graphable=True):
+        pass
+
+    assert all(cls.graphable for cls in CLASSES)
+    assert not OwnDice().graphable
+    assert SteadyDice().graphable
+    assert not JaccardLoss().graphable
+
+
 class JaccardLoss(losses.SetLoss):
     """The example of the how-to."""
 

@@ -10,6 +10,7 @@ from skorch.callbacks import Callback
 
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.datasets import make_tagging
+from skdice.losses import DiceLoss
 from skdice.nn import _graphs
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
@@ -94,6 +95,23 @@ def test_what_no_graph_can_hold_is_left_out(parameters, quick_bert, replays):
     row = tagger.choices_.set_index("parameter").loc["cuda_graphs"]
     assert not row["value"]
     assert "callbacks" not in parameters or "callback" in row["why"]
+
+
+class OwnDice(DiceLoss):
+    pass
+
+
+class SteadyDice(DiceLoss, graphable=True):
+    pass
+
+
+@pytest.mark.parametrize(("loss", "expected"), [
+    (DiceLoss(), True), (OwnDice(), False), (SteadyDice(), True), (DiceLoss(ohem_ratio=1.0), False),
+])  # fmt: skip
+def test_an_own_loss_is_in_a_graph_if_it_says_that_it_can(loss, expected, quick_bert, replays):
+    tagger, _ = fit("tags, ce", quick_bert, loss=loss, max_epochs=1)
+    assert bool(replays) is expected
+    assert tagger.choices_.set_index("parameter").loc["cuda_graphs", "value"] is expected
 
 
 def test_a_resumed_fit_equals_one_that_was_not_stopped(quick_bert, replays, tmp_path):
