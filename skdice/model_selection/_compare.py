@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from joblib import Memory
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
@@ -106,7 +107,8 @@ def compare_losses(
     -----
     UserWarning
         If the baseline looks undertrained, as a mean over seeds: its F1 on training rows is below
-        0.5, or its training loss fell by more than a quarter in the last epoch.
+        0.5, or its training loss fell by more than a quarter in the last epoch (of any of its
+        networks, if it has several).
 
     See Also
     --------
@@ -182,8 +184,8 @@ def _prepare(estimator: BaseEstimator, label: str, parameters: dict[str, Any], s
 
 def _warn_if_undertrained(label: str, runs: Sequence[LossRun], max_epochs: int | str) -> None:
     """Warn if a loss has not learned its training rows, or was still learning at the end."""
-    falls = [1 - run.train_loss[-1] / run.train_loss[-2] for run in runs if len(run.train_loss) > 1]
-    fall = sum(falls) / max(len(falls), 1)
+    # The losses of several networks are not alike, so each network is looked at by itself.
+    fall = max(float(np.mean(falls)) for falls in zip(*(run.last_falls for run in runs)))
     train_f1 = sum(run.train_f1 for run in runs) / len(runs)
     problem = None
     if train_f1 < _LEAST_TRAIN_F1:

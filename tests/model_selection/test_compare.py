@@ -46,13 +46,14 @@ class Guess(DicePairClassifier):
 
     fits: list = []  # noqa: RUF012
     train_loss = (1.0,)
+    network = 0  # or that of each epoch
 
     def fit(self, X, y, sample_weight=None):
         self.check_parameters()
         type(self).fits.append(self.get_params() | {"rows": list(X)})
         task = replace(self._asked(), classes=np.unique(y), threshold=0.5)
         known = dict.fromkeys(field.name for field in fields(Fitted))
-        history = pd.DataFrame({"train_loss": self.train_loss})
+        history = pd.DataFrame({"run": self.network, "train_loss": self.train_loss})
         self._fitted = Fitted(**known | {"task": task, "history": history})
         return self
 
@@ -309,19 +310,23 @@ def test_a_fit_that_fails_leaves_the_others_finished(guess, pairs, tmp_path, mon
     assert all(part in err for part in ("dice, seed 1", "4/4", "F1 0."))
 
 
-@pytest.mark.parametrize("train_loss, knows, message", [
-    ((0.9, 0.6), True, "its training loss fell by 33% in the last epoch"),
-    ((0.9, 0.4, 0.35), True, None),
-    ((0.9,), True, None),
-    ((0.1, 0.1), False, r"its F1 on rows that it was trained on is 0\.00"),
+@pytest.mark.parametrize("train_loss, network, knows, message", [
+    ((0.9, 0.6), 0, True, "its training loss fell by 33% in the last epoch"),
+    ((0.9, 0.4, 0.35), 0, True, None),
+    ((0.9,), 0, True, None),
+    ((0.9, 0.6), (0, 1), True, None),
+    ((0.9, 0.8, 0.2, 0.2), (0, 0, 1, 1), True, None),
+    ((0.9, 0.9, 0.2, 0.1), (0, 0, 1, 1), True, "its training loss fell by 50% in the last epoch"),
+    ((0.1, 0.1), 0, False, r"its F1 on rows that it was trained on is 0\.00"),
 ])  # fmt: skip
 @pytest.mark.parametrize("baseline", ["ce", "ce+threshold"])
 def test_an_undertrained_baseline(
-    guess, pairs, baseline, train_loss, knows, message, monkeypatch, tmp_path
+    guess, pairs, baseline, train_loss, network, knows, message, monkeypatch, tmp_path
 ):
     """Also when its runs are read from the cache."""
     label_of = dict(zip(pairs[0] + pairs[2], pairs[1] + pairs[3]))
     monkeypatch.setattr(Guess, "train_loss", train_loss)
+    monkeypatch.setattr(Guess, "network", network)
     monkeypatch.setattr(Guess, "predict", lambda self, X: [knows * label_of[row] for row in X])
     options = TWO | {"baseline": baseline, "tune_threshold": True, "cache_dir": tmp_path}
     for _ in range(2):
