@@ -1,3 +1,6 @@
+import io
+from contextlib import redirect_stderr
+
 import pytest
 import skorch.callbacks
 import torch
@@ -70,21 +73,94 @@ class Collect(skc.Callback):
         self.losses_.append(net.history[-1]["train_loss"])
 
 
-def fits(*callbacks):
-    """Return a check that a fit comes to its end with callbacks."""
-    return lambda model, tmp_path: make(model, *callbacks, max_epochs=1).fit(X, Y)
+class Weights(skc.Callback):
+    """Copies the weights at the beginning, and after each epoch."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.copies_ = []
+        self.on_epoch_end(net)
+
+    def on_epoch_end(self, net, **kwargs):
+        state = net.module_.state_dict()
+        self.copies_.append({name: weight.clone() for name, weight in state.items()})
+
+
+def moved(model, part, *callbacks, **parameters):
+    """Return how far the weights with a word in their name had moved by each epoch, at most."""
+    estimator = make(model, *callbacks, Weights(), **parameters).fit(X, Y)
+    first, *later = dict(estimator.net_.callbacks_)["Weights"].copies_
+    return [
+        max(float((copy[name] - first[name]).abs().max()) for name in first if part in name)
+        for copy in later
+    ]
+
+
+def check_timer(model, tmp_path):
+    estimator = make(model, skc.EpochTimer()).fit(X, Y)
+    timer = dict(estimator.net_.callbacks_)["EpochTimer"]
+    last = estimator.net_.history[-1]["dur"]
+    assert timer.epoch_start_time_ > 0
+    assert 0 < last < 60
+
+
+def check_freezer(model, tmp_path):
+    freezer = skc.Freezer("transformer.*embeddings*")
+    assert moved(model, "embeddings", freezer) == [0, 0]
+    assert moved(model, "attention", freezer)[0] > 0
+    assert moved(model, "embeddings")[0] > 0
+
+
+def check_unfreezer(model, tmp_path):
+    callbacks = [skc.Freezer("*embeddings*"), skc.Unfreezer("*embeddings*", at=2)]
+    frozen, free = moved(model, "embeddings", *callbacks)
+    assert frozen == 0 < free
+
+
+def check_initializer(make_callback):
+    def check(model, tmp_path):
+        slow = {"lr": 1e-9, "weight_decay": 0.0, "max_epochs": 1}
+        largest = [
+            make(model, *callbacks, **slow)
+            .fit(X, Y)
+            .net_.module_.state_dict()["transformer.classifier.weight"]
+            .abs()
+            .max()
+            for callbacks in ([make_callback("*classifier*", fn=torch.nn.init.zeros_)], [])
+        ]
+        assert largest[0] < 1e-6 < 1e-3 < largest[1]
+
+    return check
+
+
+def check_log(model, tmp_path):
+    lines = []
+    fit = make(model, skc.PrintLog(sink=lines.append)).fit(X, Y)
+    losses = [f"{loss:.4f}" for loss in fit.history_["train_loss"]]
+    header, *rows = "\n".join(lines).splitlines()
+    assert "train_loss" in header
+    assert [loss in row for loss, row in zip(losses, rows[-2:])] == [True, True]
+
+
+def check_progress_bar(model, tmp_path):
+    with redirect_stderr(io.StringIO()) as shown:
+        make(model, skc.ProgressBar(postfix_keys=["train_loss"]), batch_size=6).fit(X, Y)
+    assert "/3 [" in shown.getvalue(), "three steps for 18 training rows"
+    assert "train_loss=" in shown.getvalue()
 
 
 WORKING = {
-    "Checkpoint": check_checkpoint, "EarlyStopping": check_early_stopping,
-    "EpochTimer": fits(skc.EpochTimer()), "Freezer": fits(skc.Freezer("transformer.*embeddings*")),
+    "Checkpoint": check_checkpoint,
+    "EarlyStopping": check_early_stopping,
+    "EpochTimer": check_timer,
+    "Freezer": check_freezer,
     "GradientNormClipping": check_clipping,
-    "Initializer": fits(skc.Initializer("*classifier*", fn=torch.nn.init.zeros_)),
-    "ParamMapper": fits(skc.ParamMapper("*classifier*", fn=torch.nn.init.zeros_)),
-    "PassthroughScoring": check_passthrough, "PrintLog": fits(skc.PrintLog(sink=[].append)),
-    "ProgressBar": fits(skc.ProgressBar(postfix_keys=["train_loss"])),
-    "Unfreezer": fits(skc.Freezer("*embeddings*"), skc.Unfreezer("*embeddings*", at=1)),
-}  # fmt: skip
+    "Initializer": check_initializer(skc.Initializer),
+    "ParamMapper": check_initializer(skc.ParamMapper),
+    "PassthroughScoring": check_passthrough,
+    "PrintLog": check_log,
+    "ProgressBar": check_progress_bar,
+    "Unfreezer": check_unfreezer,
+}
 
 REFUSED = {
     "BatchScoring": (skc.BatchScoring("accuracy"), r"have BatchScoring: texts are no arrays"),
