@@ -143,9 +143,12 @@ def check_log(model, tmp_path):
 
 def check_progress_bar(model, tmp_path):
     with redirect_stderr(io.StringIO()) as shown:
-        make(model, skc.ProgressBar(postfix_keys=["train_loss"]), batch_size=6).fit(X, Y)
-    assert "/3 [" in shown.getvalue(), "three steps for 18 training rows"
-    assert "train_loss=" in shown.getvalue()
+        callback = skc.ProgressBar(postfix_keys=["train_loss"])
+        fit = make(model, callback, batch_size=6).fit(X, Y)
+    assert "0/3 [" in shown.getvalue(), "three steps for 18 training rows"
+    bar = dict(fit.net_.callbacks_)["ProgressBar"].pbar_
+    assert bar.n == 3
+    assert bar.postfix.startswith("train_loss=")
 
 
 WORKING = {
