@@ -14,7 +14,7 @@ from ._modules import (
     TextModule,
     TokenModule,
 )
-from ._net import Begun, NotFiniteError, TextNet, features_of
+from ._net import Begun, TextNet, features_of
 from ._onnx import BATCH_TOKENS, copy_exported, onnx_network
 from ._runtime import (
     PRECISIONS,
@@ -34,6 +34,7 @@ from ._runtime import (
     shared_seed,
     works_on,
 )
+from ._step import NotFiniteError
 from ._train import (
     FitProgress,
     NotLearningError,

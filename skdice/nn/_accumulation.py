@@ -25,6 +25,7 @@ def accumulate_gradient(
     scale: Scale = 1.0,
     ranks: Ranks = ALONE,
     memory: SumsMemory | None = None,
+    share: Tensor | None = None,
 ) -> Tensor:
     """Add the gradient of the loss over all batches to the network's; return the loss.
 
@@ -35,14 +36,15 @@ def accumulate_gradient(
 
     ``scale`` multiplies the gradient (not the returned loss), for half precision. If several
     processes have batches of the step, the loss is that of all of them, and the gradient is what
-    the batches of this process add to the whole. ``memory`` is of the steps before; a loss that is
-    a mean has no need of it.
+    the batches of this process add to the whole. ``memory`` has the sums of the steps before; a
+    loss that is a mean does not need it. ``share`` is by how much the memory moves if it has
+    counted this step already, which must be a single batch then.
     """
     remember = SumsMemory(0) if memory is None or loss.separable else memory
     if len(batches) == ranks.count == 1:
         (batch,) = batches
         sums = loss.sums(forward(batch), target_of(loss, batch), batch.get("weight"))
-        value = loss.value(remember(sums))
+        value = loss.value(remember(sums, share))
         (value if isinstance(scale, float) and scale == 1 else value * scale).backward()
         return value.detach()
     if loss.separable:

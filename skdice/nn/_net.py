@@ -17,12 +17,12 @@ the memory of the loss and all generators, of every process: :class:`skdice.nn._
 
 import copy
 import math
-import numbers
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,22 +33,15 @@ from skorch.utils import TeeGenerator
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from ..losses import Loss, SumsMemory
-from ._accumulation import accumulate_gradient, target_of
+from ..losses import Loss
 from ._batching import Batch, Batcher, StepSampler, to_device
-from ._graphs import StepGraphs, pad_prepared
 from ._runtime import ALONE, autocast, set_generator_states
 from ._speedups import compact_embedding, own_attention
+from ._step import Steps
 from ._train import HIDES_BARS, FitProgress, named_callbacks
 
-# On a GPU, which works while the CPU prepares what is next, asking it for a number makes both wait.
-_STEPS_BETWEEN_LOOKS = 32
 # Before the bar of a prediction.
 _BAR_SECONDS = 5.0
-
-
-class NotFiniteError(ValueError):
-    """A loss or a gradient is infinite or not a number."""
 
 
 class _EndOfFit(BaseException):
@@ -91,8 +84,7 @@ class TextNet(NeuralNet):
     :class:`Training` has kept. If there is a module already, ``begun``, it is not made anew.
     """
 
-    # While it is trained, the processes that do so together.
-    ranks_ = ALONE
+    steps_: Steps | None = None  # while it is trained
     best_epoch_ = 0
 
     def __init__(
@@ -164,17 +156,6 @@ class TextNet(NeuralNet):
         )
         return self
 
-    def _set_rates(self, n_done: int) -> None:
-        """Raise the rates for the ``warmup``, then lower them to 0: transformers' "linear"."""
-        n_steps = self.sampler_.n_steps * self.max_epochs
-        is_count = isinstance(self.warmup, numbers.Integral)
-        n_warmup = int(self.warmup) if is_count else round(self.warmup * n_steps)
-        share = max(0, n_steps - n_done) / max(1, n_steps - n_warmup)
-        if n_done < n_warmup:
-            share = n_done / n_warmup
-        for group in self.optimizer_.param_groups:
-            group["lr"] = group["initial_lr"] * share
-
     def get_iterator(self, dataset: Any, training: bool = False) -> Any:
         """Return the sampler, whose items are optimiser steps."""
         return dataset
@@ -191,7 +172,6 @@ class TextNet(NeuralNet):
             self.initialize()
         # The pieces that batches are padded with are looked up, too.
         pieces = np.append(X.batcher.dataset.input_ids.values, X.batcher.pad_id)
-        self.ranks_ = X.ranks
         try:
             with (
                 _ctrl_c_told_apart(),
@@ -199,9 +179,10 @@ class TextNet(NeuralNet):
                 own_attention(self.module_),
             ):
                 self.notify("on_train_begin", X=X, y=y)
-                n_done = len(self.history) - self.n_rows_before_
+                assert self.steps_ is not None
+                n_done = len(self.history) - self.steps_.n_rows_before
                 # A fit that is ended before its first step makes that one.
-                n_left = 0 if self.is_stopped_ and n_done else self.max_epochs - n_done
+                n_left = 0 if self.steps_.is_stopped and n_done else self.max_epochs - n_done
                 try:
                     self.fit_loop(X, y, epochs=n_left, **fit_params)
                 except _EndOfFit:
@@ -209,50 +190,46 @@ class TextNet(NeuralNet):
                 finally:
                     self.notify("on_train_end", X=X, y=y)
         finally:
-            self.ranks_ = ALONE
             self.drop_training_state()
         return self
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
-        """Set up what the steps of a run need and nobody after it."""
-        self.is_stopped_ = False
-        self.n_rows_before_ = len(self.history)  # Those that are added are of this run.
-        self.sampler_: Any = X
-        self.shift_ = None if X.shift is None else torch.from_numpy(X.shift).to(self.device)
+        """Set up what the steps of this training need and nobody after it."""
         self.initialize_optimizer()  # Of the parameters as they are now.
-        for group in self.optimizer_.param_groups:
-            group["initial_lr"] = group["lr"]
-        kind = torch.device(self.device).type
-        self.scaler_: Any = torch.amp.GradScaler(kind, enabled=self.precision == "fp16")
-        self.scaler_.scale(torch.zeros((), device=self.device))  # Sets up its scale.
-        looks_at_once = kind != "cuda" or self.scaler_.is_enabled()
-        every = 1 if looks_at_once else _STEPS_BETWEEN_LOOKS
-        self.guard_: Any = FiniteGuard(self.optimizer_, every)
-        memory = self.criterion_.memory
-        self.memory_: Any = SumsMemory(0 if isinstance(memory, str) else memory)
-        self.graphs_: Any = None
-        self.share_: Any = None
-        if X.has_few_shapes:
-            self.share_ = torch.zeros((), device=self.device)
-            self.graphs_ = StepGraphs(self._compute_step, self.device, self._advance_memory)
+        self.steps_ = Steps(
+            module=self.module_,
+            criterion=self.criterion_,
+            optimizer=self.optimizer_,
+            sampler=X,
+            device=self.device,
+            precision=self.precision,
+            clip_norm=math.inf if self.clip_norm is None else self.clip_norm,
+            warmup=self.warmup,
+            n_steps=X.n_steps * self.max_epochs,
+            n_rows_before=len(self.history),
+        )
 
     def drop_training_state(self) -> None:
         """Drop what only the next step would need, so that a pickle is as large as the weights."""
         self.module_.zero_grad(set_to_none=True)
-        self.optimizer_ = self.scaler_ = self.guard_ = self.memory_ = None
-        self.sampler_ = self.shift_ = self.graphs_ = self.share_ = None
+        self.optimizer_ = self.steps_ = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle that a callback makes has no training data.
+        return {**super().__getstate__(), "steps_": None}
 
     def notify(self, method_name: str, **cb_kwargs: Any) -> None:
         """Tell all callbacks; one that raises KeyboardInterrupt, as skorch's do, ends the fit."""
         getattr(self, method_name)(self, **cb_kwargs)
+        assert self.steps_ is not None
         for _, callback in self.callbacks_:
             try:
                 getattr(callback, method_name)(self, **cb_kwargs)
             except _CtrlC:
                 raise
             except KeyboardInterrupt:
-                self.is_stopped_ = True
-        if method_name == "on_epoch_end" and self.is_stopped_:
+                self.steps_.is_stopped = True
+        if method_name == "on_epoch_end" and self.steps_.is_stopped:
             raise _EndOfFit
 
     def run_single_epoch(
@@ -261,14 +238,14 @@ class TextNet(NeuralNet):
         """Run the steps of an epoch; its history has their mean loss and learning rate."""
         if iterator is None:  # The task metric is scored at the end of the epoch.
             return
+        assert self.steps_ is not None
         self._set_training(training)
-        history, losses, rates = self.history, [], []
+        steps, history, losses, rates = self.steps_, self.history, [], []
         callbacks = [callback for _, callback in named_callbacks(self.callbacks)]
         reads_losses = not all(isinstance(callback, FitProgress) for callback in callbacks)
-        groups = self.optimizer_.param_groups
-        rows_of_run = history[self.n_rows_before_ :]
-        n_done = sum(row.get(f"{prefix}_batch_count", 0) for row in rows_of_run)
-        self._set_rates(n_done)
+        groups = steps.optimizer.param_groups
+        n_done = sum(row.get(f"{prefix}_batch_count", 0) for row in history[steps.n_rows_before :])
+        steps.set_rates(n_done)
         history.record("lr", groups[0]["lr"])
         history.record("n_texts", iterator.n_texts)
         for step in iterator:
@@ -276,14 +253,14 @@ class TextNet(NeuralNet):
             rates.append(groups[0]["lr"])
             outcome = step_fn(step, **fit_params)
             losses.append(outcome["loss"])
-            self._set_rates(n_done + len(losses))
+            steps.set_rates(n_done + len(losses))
             if reads_losses:  # A GPU is waited for.
                 history.record_batch(f"{prefix}_loss", losses[-1].item())
                 history.record_batch(f"{prefix}_batch_size", 1)
             self.notify("on_batch_end", batch=step, training=training, **outcome)
-            if self.is_stopped_ and self.ranks_.count == 1:
+            if steps.is_stopped and steps.ranks.count == 1:
                 break
-        self.guard_.look()
+        steps.guard.look()
         history.record("lr", sum(rates) / len(rates))
         history.record(f"{prefix}_batch_count", len(losses))
         name, loss = f"{prefix}_loss", torch.stack(losses).mean().item()
@@ -292,65 +269,12 @@ class TextNet(NeuralNet):
 
     def train_step(self, batch: list[Batch], **fit_params: Any) -> dict[str, Any]:
         """Take an optimiser step with the gradient of a list of batches."""
-        row, n_steps = self.history[-1], self.sampler_.n_steps
+        assert self.steps_ is not None
+        row, n_steps = self.history[-1], self.steps_.sampler.n_steps
         where = f"epoch {row['epoch']}, batch {len(row['batches'])} of {n_steps}"
-        if self.graphs_ is not None and len(batch) == 1:
-            (part,) = batch
-            prepared = pad_prepared(self.module_.prepare(part), self.sampler_.batcher.pad_id)
-            loss, norm = self.graphs_(prepared).unbind()
-            self.guard_.watch(loss, norm, where)
-            self.optimizer_.step()
-            return {"loss": loss, "y_pred": None}
-        step = [to_device(self.module_.prepare(part), self.device) for part in batch]
-        # A graph finds the gradients of the step before in their place.
-        self.optimizer_.zero_grad(set_to_none=self.graphs_ is None)
-        scale = self.scaler_.get_scale()
-        loss = accumulate_gradient(
-            self.criterion_, step, self._logits_of_loss, scale, self.ranks_, self.memory_
-        )
-        parameters = [p for p in self.module_.parameters() if p.grad is not None]
-        self.ranks_.add_up(p.grad for p in parameters)
-        self.scaler_.unscale_(self.optimizer_)
         named = TeeGenerator(self.get_all_learnable_params())
-        self.notify("on_grad_computed", named_parameters=named, batch=step, training=True)
-        limit = math.inf if self.clip_norm is None else self.clip_norm
-        norm = torch.nn.utils.clip_grad_norm_(parameters, limit)
-        # With a scaler, a gradient that overflows is no error: the step is skipped.
-        self.guard_.watch(loss, None if self.scaler_.is_enabled() else norm, where)
-        self.scaler_.step(self.optimizer_)
-        self.scaler_.update()
-        return {"loss": loss, "y_pred": None}
-
-    def _compute_step(self, batch: Batch, in_graph: bool) -> Tensor:
-        """Leave the clipped gradient of a batch in place; return its loss and the norm before."""
-        parameters = [p for p in self.module_.parameters() if p.requires_grad]
-        if gradients := [p.grad for p in parameters if p.grad is not None]:
-            torch._foreach_zero_(gradients)
-        logits, target = self._logits_of_loss(batch), target_of(self.criterion_, batch)
-        sums = self.criterion_.sums(logits, target, batch.get("weight"))
-        if not self.criterion_.separable:
-            # A graph has no counter of steps: the share is a number on the GPU.
-            sums = self.memory_(sums, self.share_ if in_graph else None)
-        loss = self.criterion_.value(sums)
-        loss.backward()
-        limit = math.inf if self.clip_norm is None else self.clip_norm
-        norm = torch.nn.utils.clip_grad_norm_(parameters, limit)
-        return torch.stack([loss.detach(), norm.to(loss)])
-
-    def _advance_memory(self) -> None:
-        """Count a step of the memory before its graph is launched."""
-        if self.share_ is not None and not self.criterion_.separable and self.memory_.n_steps > 1:
-            self.share_.fill_(self.memory_.advance())
-
-    def _logits_of_loss(self, batch: Batch) -> Tensor:
-        """Return what the loss is computed of: logits, or the log-probabilities of a chain."""
-        with autocast(self.precision, self.device):
-            logits: Tensor = self.module_(**batch)
-        if self.sampler_.chain is not None:
-            logits = self.sampler_.chain.train(logits, batch)
-        if self.shift_ is None:
-            return logits
-        return logits + (self.shift_ if self.shift_.ndim == 1 else self.shift_[batch["item"]])
+        tell = partial(self.notify, "on_grad_computed", named_parameters=named, training=True)
+        return {"loss": self.steps_.take(batch, where, tell), "y_pred": None}
 
     def predict_logits(
         self,
@@ -367,7 +291,8 @@ class TextNet(NeuralNet):
         """
         self._set_training(False)
         lengths = batcher.dataset.input_ids.lengths
-        windows = np.arange(len(lengths))[self.ranks_.index :: self.ranks_.count]
+        ranks = ALONE if self.steps_ is None else self.steps_.ranks
+        windows = np.arange(len(lengths))[ranks.index :: ranks.count]
         device = "cpu" if network is not None else str(self.device)
         # They are copied from a GPU once: each copy waits for it.
         n_items = int(batcher.dataset.item_offsets[-1])
@@ -381,7 +306,7 @@ class TextNet(NeuralNet):
             unit_scale=True,
             delay=_BAR_SECONDS,
             leave=False,
-            disable=HIDES_BARS if verbose and self.ranks_.index == 0 else True,
+            disable=HIDES_BARS if verbose and ranks.index == 0 else True,
         )
         attention = own_attention(self.module_) if is_on_gpu else nullcontext()
         precision = autocast(self.predict_precision, self.device)
@@ -394,51 +319,9 @@ class TextNet(NeuralNet):
                     logits[batch["item"]] = torch.from_numpy(network(batch))
                 bar.update(int(lengths[part].sum()))
         logits = logits.cpu()
-        if self.ranks_.count > 1:
-            self.ranks_.add_up([logits])
+        if ranks.count > 1:
+            ranks.add_up([logits])
         return logits.numpy()
-
-
-@dataclass(eq=False, repr=False)
-class FiniteGuard:
-    """Keeps an optimiser from taking a step that is not finite, and any step after it.
-
-    A fused one skips steps by itself, as it does for a ``GradScaler``; where the optimiser cannot
-    skip any, the guard has to look at once, at every step.
-    """
-
-    optimizer: Any
-    every: int  # how many steps it looks at together
-    _seen: list[tuple[str, Tensor]] = field(default_factory=list)
-    # Zero as long as all steps are finite, and not a number from then on.
-    _fault: Tensor | float = 0.0
-
-    def watch(self, loss: Tensor, norm: Tensor | None, where: str) -> None:
-        """Note a step before it is taken; the norm is None if it may be infinite."""
-        of_step = torch.stack([loss, loss if norm is None else norm.to(loss)])
-        self._seen.append((where, of_step))
-        if self.every > 1:
-            self._fault = (of_step * 0).sum() + self._fault
-            self.optimizer.found_inf = (self._fault != 0).float()
-        if len(self._seen) >= self.every:
-            self.look()
-
-    def look(self) -> None:
-        """Raise a NotFiniteError that names the first step so far that was not finite."""
-        if not self._seen:
-            return
-        where, steps = zip(*self._seen)
-        self._seen, seen = [], torch.stack(steps).cpu()
-        is_finite = seen.isfinite().all(1)
-        if is_finite.all():
-            return
-        first = int(is_finite.int().argmin())
-        loss = seen[first, 0]
-        raise NotFiniteError(
-            f"The {'gradient' if loss.isfinite() else 'loss'} is not finite in {where[first]} "
-            f"(loss {loss.item()}). The weights of the step before are kept. A smaller lr, a "
-            f"longer warmup or precision='fp32' helps most of the time."
-        )
 
 
 @contextmanager

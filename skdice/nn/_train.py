@@ -30,12 +30,9 @@ from tqdm.notebook import tqdm_notebook
 
 from .._digest import digest
 from .._inputs import count_of
-from ._runtime import generator_states, set_generator_states
 
 # Made of tensors, numbers, str, lists and dicts.
 State = dict[str, Any]
-# The parts of a net in training that have a state.
-_PARTS = ("optimizer_", "scaler_", "memory_")
 # Steps whose mean loss is that of the beginning.
 _FIRST_STEPS = 5
 # A loss above this share of that of the beginning has not fallen. Labels of which 45 % are wrong
@@ -164,17 +161,13 @@ class Training(Callback):
                 raise ValueError("the best weights are those of another network")
             vars(self.stopping).update(state["stopping"], best_model_weights_=best)
         net.module_.load_state_dict(state["weights"])
-        net.is_stopped_ = state["is_over"]
+        net.steps_.is_stopped = state["is_over"]
         if not state["is_over"]:
-            for name in _PARTS:
-                getattr(net, name).load_state_dict(state[name])
-            net.sampler_.rng.bit_generator.state = json.loads(state["rng"])
-            own = [part[net.ranks_.index].clone() for part in state["torch_rng"]]
-            set_generator_states(net.device, own)
+            net.steps_.load_state_dict(state)
 
     def state_of(self, net: Any) -> State:
         """Return all that a run needs to go on from here, in all processes."""
-        is_over = net.is_stopped_ or len(net.history) >= net.max_epochs
+        is_over = net.steps_.is_stopped or len(net.history) >= net.max_epochs
         state: State = {
             "history": json.dumps(list(net.history), default=float),
             "is_over": is_over,
@@ -189,9 +182,7 @@ class Training(Callback):
                 state["weights"] = state["stopping"]["best_model_weights_"]
                 state["stopping"]["best_model_weights_"] = None
         if not is_over:
-            state |= {name: getattr(net, name).state_dict() for name in _PARTS}
-            state["rng"] = json.dumps(net.sampler_.rng.bit_generator.state)
-            state["torch_rng"] = [net.ranks_.gather(part) for part in generator_states(net.device)]
+            state |= net.steps_.state_dict()
         return state
 
 
@@ -202,10 +193,11 @@ class _EndOfEpoch(Callback):
     training: Training
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
-        net.is_stopped_ = any(net.ranks_.gather(net.is_stopped_))
+        steps = net.steps_
+        steps.is_stopped = any(steps.ranks.gather(steps.is_stopped))
         if self.training.checkpoint is not None:
             state = self.training.state_of(net)
-            if net.ranks_.index == 0:
+            if steps.ranks.index == 0:
                 self.training.checkpoint.save(state)
 
 
@@ -290,10 +282,10 @@ class FitProgress(Callback):
 
     def on_train_begin(self, net: Any, X: Any = None, **kwargs: Any) -> None:
         # Epochs that an earlier process trained count as done.
-        n_done, self.begin_, self.n_timed_ = len(net.history) - net.n_rows_before_, 0.0, 0
+        n_done, self.begin_, self.n_timed_ = len(net.history) - net.steps_.n_rows_before, 0.0, 0
         n_epochs = net.max_epochs - n_done
         self.n_left_ = X.n_steps * n_epochs
-        if not net.is_stopped_:
+        if not net.steps_.is_stopped:
             steps = f"{self.n_left_:,} steps in {count_of(n_epochs, 'epoch')}"
             told = f"{self.description}: {steps}, lr {net.lr:g}, on {net.device}"
             tqdm.write(told, file=sys.stderr)

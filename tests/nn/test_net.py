@@ -6,12 +6,12 @@ import sys
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import EarlyStopping
+from skorch.callbacks import Checkpoint, EarlyStopping
 from transformers import get_scheduler
 
 from skdice.losses import CrossEntropyLoss, DiceLoss
-from skdice.nn import FitProgress, StepSampler, TextNet, TokenModule, _net, _train, seeded
-from skdice.nn._net import FiniteGuard
+from skdice.nn import FitProgress, StepSampler, TextNet, TokenModule, _net, _step, _train, seeded
+from skdice.nn._step import FiniteGuard
 
 from ..spies import Spy, stop
 from .toy import N_CLASSES, ToyModule, fit_net, make_batcher, make_dataset
@@ -148,7 +148,7 @@ def test_what_is_not_finite_keeps_the_step_before(what, criterion, steps, batch_
             value = net.criterion_.value
             monkeypatch.setattr(net.criterion_, "value", lambda sums: value(sums) * torch.nan)
 
-    monkeypatch.setattr(_net, "FiniteGuard", lambda optimizer, _: FiniteGuard(optimizer, steps))
+    monkeypatch.setattr(_step, "FiniteGuard", lambda optimizer, _: FiniteGuard(optimizer, steps))
     end = Spy("on_batch_end", lambda net, _: kept.append(weights_of(net)))
     net = make_net(criterion=criterion, callbacks=[Spy("on_batch_begin", poison), end])
     with pytest.raises(ValueError, match=f"The {what} is not finite in epoch 1, batch 3 of 5"):
@@ -202,6 +202,15 @@ def test_pickle_is_as_large_as_the_weights(tiny_bert):
     fresh = sum(4 * parameter.numel() for parameter in net.module_.parameters())
     fit_net(net, make_sampler())
     assert len(pickle.dumps(net)) < 1.5 * fresh  # AdamW's state would be two more times the weights
+
+
+def test_a_pickle_that_a_callback_makes_has_no_training_data(tmp_path):
+    """Only weights, and AdamW's state of them."""
+    saves = Checkpoint(f_pickle="net.pickle", monitor=None, dirname=tmp_path)
+    net = fit(sampler=make_sampler(make_dataset([60] * 400), step_size=100), callbacks=[saves])
+    pickled = (tmp_path / "net.pickle").read_bytes()
+    assert len(pickled) < 100_000, "the pieces alone would have as many bytes"
+    assert all(map(torch.equal, weights_of(pickle.loads(pickled)), weights_of(net)))
 
 
 def fit_shown(validate):

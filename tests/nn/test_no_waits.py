@@ -47,7 +47,7 @@ def test_no_line_waits_for_the_gpu_or_mixes_devices(job):
 
 def test_a_planted_wait_is_found(job):
     """In each of five steps, and in each batch of a prediction but the first."""
-    asked = r"(_local_scalar_dense|a wait) at skdice/nn/_net\.py:\d+"
+    asked = r"(_local_scalar_dense|a wait) at skdice/nn/_(net|step)\.py:\d+"
     assert all(re.fullmatch(asked, line) for line in job["looks"])
     of_steps, of_predictions = job["looks"].values()
     assert of_steps == 5

@@ -27,7 +27,7 @@ from transformers import AutoModelForTokenClassification
 import skdice
 from skdice.datasets import make_tagging
 from skdice.losses import DiceLoss, make_loss
-from skdice.nn import _batching, _net
+from skdice.nn import _batching, _net, _step
 from skdice.nn._speedups import own_attention
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
@@ -159,7 +159,7 @@ def main(kind, model, file):
         }
     send = _net.to_device
     for fault in (looks, mixes):
-        _net.to_device = lambda *args, fault=fault: fault(send, *args)
+        _net.to_device = _step.to_device = lambda *args, fault=fault: fault(send, *args)
         found[fault.__name__] = waits_of(model, *CASES["tagger, ce"])
     Path(file).write_text(json.dumps(found), encoding="utf-8")
 
