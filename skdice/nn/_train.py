@@ -273,12 +273,16 @@ class FitProgress(Callback):
     """Show how long a fit is, and epoch, loss and task metric, on the standard error stream.
 
     In a terminal that is one tqdm bar over all optimiser steps. Elsewhere (log files, notebooks,
-    which keep it when they are exported) it is a line an epoch and, without a bar of widgets, one
-    with the time that is left.
+    which keep it when they are exported) it is a line an epoch. If no bar shows the time that is
+    left, one line tells it: after five seconds or, if other networks follow, at the end at latest.
+
+    ``later`` is the number of optimiser steps of the networks that follow in the same fit; it is
+    None for these networks themselves, so that the time of the whole fit is told once.
     """
 
     description: str
     metric: str
+    later: int | None = 0
 
     def on_train_begin(self, net: Any, X: Any = None, **kwargs: Any) -> None:
         # Epochs that an earlier process trained count as done.
@@ -304,10 +308,13 @@ class FitProgress(Callback):
             self.begin_ = time.monotonic()
             return
         self.n_timed_ += 1
-        seconds = time.monotonic() - self.begin_
-        if self.bar_.disable and seconds >= _SECONDS_TO_TELL and self.n_left_:
-            each, self.begin_ = seconds / self.n_timed_, math.inf  # It is told once.
-            left = each * self.n_left_
+        seconds, later = time.monotonic() - self.begin_, self.later
+        if later is None or not (later or (self.bar_.disable and self.n_left_)):
+            return
+        each = seconds / self.n_timed_
+        left = each * (self.n_left_ + later)
+        if seconds >= _SECONDS_TO_TELL or (not self.n_left_ and left >= _SECONDS_TO_TELL):
+            self.begin_ = math.inf  # It is told once.
             shown = f"{left / 60:.0f} min" if left > 99 else f"{left:.0f} s"
             told = f"{self.description}: {each:.2g} s a step, so training takes about {shown} more"
             tqdm.write(told, file=sys.stderr)

@@ -2,6 +2,8 @@ import pickle
 import re
 import signal
 import sys
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -213,8 +215,9 @@ def test_a_pickle_that_a_callback_makes_has_no_training_data(tmp_path):
     assert all(map(torch.equal, weights_of(pickle.loads(pickled)), weights_of(net)))
 
 
-def fit_shown(validate):
-    return fit(callbacks=[("progress", FitProgress("dsc", "F1"))], validate=validate)
+def fit_shown(validate=None, later=0, **kwargs):
+    progress = FitProgress("dsc", "F1", later)
+    return fit(callbacks=[("progress", progress)], validate=validate, **kwargs)
 
 
 @pytest.fixture(params=[True, False], ids=["terminal", "file"])
@@ -250,9 +253,22 @@ def test_a_fit_shows_epoch_loss_and_metric(is_terminal, score, shown, capsys):
 def test_a_log_has_the_time_that_is_left(is_terminal, capsys, monkeypatch):
     """It is said once, and where no bar says it."""
     monkeypatch.setattr(_train, "_SECONDS_TO_TELL", 0.0)
-    fit_shown(validate=None)
+    fit_shown()
     told = re.findall(r"dsc: (.+) s a step, so .* about (.+) s more\n", capsys.readouterr().err)
     assert len(told) == (not is_terminal)
+
+
+@pytest.mark.parametrize("later, max_epochs, told", [
+    (90, 2, ["94 s"]), (900, 2, ["15 min"]), (90, 1, ["90 s"]), (2, 1, []), (None, 2, []),
+])  # fmt: skip
+def test_the_time_that_is_left_is_that_of_all_networks(
+    later, max_epochs, told, is_terminal, capsys, monkeypatch
+):
+    """A step takes a second; the first of several networks may have five steps only."""
+    monkeypatch.setattr(_train, "time", SimpleNamespace(monotonic=count(1).__next__))
+    fit_shown(later=later, max_epochs=max_epochs)
+    err = capsys.readouterr().err
+    assert re.findall("dsc: 1 s a step, so training takes about (.+) more\n", err) == told
 
 
 def test_the_line_is_ended_after_errors(is_terminal, capsys):
