@@ -289,6 +289,8 @@ class TestErrors:
         ("predict .", "was not saved by skdice"),
         ("", "the following arguments are required: COMMAND"),
         ("fit train.conll --out a --set lr", "expected NAME=VALUE"),
+        ("fit train.conll --out ''", "--out: expected a directory such as tagger; got ''"),
+        ("fit train.conll --out /", "--out: expected a directory such as tagger; got '/'"),
         ("fit train.conll --out a --epoch 1", "unrecognized arguments: --epoch"),
         ("predict TAGGER test.conll", "has labelled rows. skdice score reads it."),
     ])  # fmt: skip
@@ -308,6 +310,10 @@ class TestErrors:
             assert status == 2
             assert f"error: line {n + 1}: no UTF-8, and so without predictions" in err
             assert sorted(set(read_tsv(out)["line"])) == [*range(1, n + 1), n + 2]
+        Path("rows.txt").write_bytes(b"oslo\ncaf\xe9\noslo\n")
+        status, out, err = run(f"predict {tagger} rows.txt")
+        assert (status, read_tsv(out)["line"].tolist()) == (2, [1, 3])
+        assert "error: line 2: no UTF-8, and so without predictions; all other lines have" in err
         status, out, err = run(f"predict {tagger}", b"\xff\n" * 12)
         assert (status, len(read_tsv(out))) == (2, 0)
         assert "error: line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...: no UTF-8" in err
@@ -321,6 +327,22 @@ class TestErrors:
         err = run(f"fit a.tsv --task texts {fast} texts")[2]
         (line,) = [line for line in err.splitlines() if "longer than" in line]
         assert line.startswith("skdice: warning: 1 of 2 texts are longer than max_length=")
+
+    @pytest.mark.parametrize("name, message", [
+        ("stdin", "standard input is closed. Pass a FILE"), ("stdout", "standard output is closed"),
+    ])  # fmt: skip
+    def test_a_closed_stream(self, tagger, monkeypatch, capsys, name, message):
+        with monkeypatch.context() as closed:
+            closed.setattr(sys, name, None)
+            assert main(["predict", tagger]) == 2
+        assert f"skdice: error: {message}" in capsys.readouterr().err
+
+    def test_a_closed_stderr(self, folder, monkeypatch, capsys):
+        """Notes do not get among the results."""
+        with monkeypatch.context() as closed:
+            closed.setattr(sys, "stderr", None)
+            assert main(["report", "train.conll"]) == 0
+        assert "skdice:" not in capsys.readouterr().out
 
     def test_what_is_not_about_the_input(self, folder, run, monkeypatch):
         report = Mock(side_effect=[KeyboardInterrupt(), KeyError("a bug")])

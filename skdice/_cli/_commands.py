@@ -154,6 +154,8 @@ def _read_lines(arguments: argparse.Namespace) -> Iterable[str]:
     file = getattr(arguments, "file", None)
     if file is None:
         stdin: Any = sys.stdin
+        if stdin is None:
+            raise ValueError("standard input is closed. Pass a FILE, or a text by a pipe.")
         stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape")
         return (line.removesuffix("\n") for line in stdin)
     if suffix_of(file) in _TASK_OF_SUFFIX:
@@ -161,7 +163,7 @@ def _read_lines(arguments: argparse.Namespace) -> Iterable[str]:
             f"{file}: predict reads a row in every line, and a {suffix_of(file)} file has labelled "
             "rows. skdice score reads it."
         )
-    return read_lines(file)
+    return read_lines(file, errors="surrogateescape")
 
 
 def _find_entities(tagger: Any, lines: Mapping[int, str]) -> Rows:

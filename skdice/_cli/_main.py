@@ -21,6 +21,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     (ValueError, OSError, ImportError) is about the input; any other error is a bug and keeps its
     traceback.
     """
+    if sys.stderr is None:  # It was closed. What is printed would go to stdout.
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        print("skdice: error: standard output is closed; write it to a file", file=sys.stderr)
+        return 2
     try:
         try:
             arguments = make_parser().parse_args(argv)
@@ -62,6 +67,13 @@ def _assignment(text: str) -> tuple[str, Any]:
     return name, literal(value)
 
 
+def _directory(text: str) -> str:
+    """Return the path of a directory to save to: it is renamed, so it has a name."""
+    if not text or not os.path.basename(os.path.realpath(text)):
+        raise argparse.ArgumentTypeError(f"expected a directory such as tagger; got {text!r}")
+    return text
+
+
 def _option(text: str, **how: Any) -> dict[str, Any]:
     return {"help": text, **how}
 
@@ -79,7 +91,7 @@ _ARGUMENTS = {
     "--read": _option(
         "options of the reader, such as first=left second=right label=match", **_SEVERAL
     ),
-    "--out": _option("directory to save to", required=True),
+    "--out": _option("directory to save to", required=True, type=_directory),
     "--valid": _option("the same to score after every epoch"),
     "--model": _option("hub id or directory of the base model"),
     "--loss": _option("name of the loss, such as ce, dice or auto"),

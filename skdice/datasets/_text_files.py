@@ -32,8 +32,11 @@ def count_columns(fields: Sequence[str], line: str, separator: str, expected: st
     )
 
 
-def read_text(path: FilePath, *, encoding: str = "utf-8") -> str:
-    """Read a text file or, once, a pipe: decompressed by its suffix, without byte order mark."""
+def read_text(path: FilePath, *, encoding: str | None = None, errors: str = "strict") -> str:
+    """Read a text file or, once, a pipe: decompressed by its suffix, without byte order mark.
+
+    The encoding is the argument of a reader, or None for UTF-8 if the reader has no such argument.
+    """
     path = Path(path)
     if path.is_dir():
         raise FileNotFoundError(f"{path} is a directory. A file is expected.")
@@ -49,12 +52,12 @@ def read_text(path: FilePath, *, encoding: str = "utf-8") -> str:
             raise
         problem = f"the suffix says {suffix[1:]}, but the file cannot be decompressed ({error})."
         raise ValueError(f"{path}: {problem}") from error
-    return _decode(path, data, encoding).removeprefix("\ufeff")
+    return _decode(path, data, encoding, errors).removeprefix("\ufeff")
 
 
-def read_lines(path: FilePath, *, encoding: str = "utf-8") -> list[str]:
-    """Read the lines of a text file."""
-    return split_lines(read_text(path, encoding=encoding))
+def read_lines(path: FilePath, *, encoding: str | None = None, errors: str = "strict") -> list[str]:
+    """Read the lines of a text file, as :func:`read_text` reads it."""
+    return split_lines(read_text(path, encoding=encoding, errors=errors))
 
 
 def split_lines(text: str) -> list[str]:
@@ -82,17 +85,20 @@ def first_line(text: str) -> str:
     return LINE_END.split(text, maxsplit=1)[0]
 
 
-def _decode(path: FilePath, data: bytes, encoding: str) -> str:
+def _decode(path: FilePath, data: bytes, encoding: str | None, errors: str) -> str:
+    is_fixed, encoding = encoding is None, "utf-8" if encoding is None else encoding
     try:
-        return data.decode(encoding)
+        return data.decode(encoding, errors)
     except UnicodeDecodeError as error:
         before = data[: error.start].decode(encoding, errors="replace")
         got = error.object[error.start : error.end]
+        advice = "Convert the file to UTF-8."
+        if not is_fixed:
+            advice = "Pass the encoding of the file, such as encoding='latin-1', or convert it."
         raise file_error(
             path,
             1 + len(LINE_END.findall(before)),
-            f"cannot decode the bytes {got!r} as {encoding!r} ({error.reason}). Pass the encoding "
-            "of the file, such as encoding='latin-1', or convert the file to UTF-8.",
+            f"cannot decode the bytes {got!r} as {encoding!r} ({error.reason}). {advice}",
         ) from error
     except (LookupError, TypeError) as error:
         raise ValueError(

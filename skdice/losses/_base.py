@@ -311,6 +311,8 @@ class Loss(BaseEstimator, nn.Module):
             )
         _check_weights(what, "class", weight)
         if not is_compiling:
+            if weight.device.type == "cpu" and not weight.any():
+                raise ValueError(f"{what} must have a weight above zero; all of them are zero.")
             values = torch.as_tensor(self.class_weight).detach().clone()
             self._sent_weight = (self.class_weight, values, weight)
         return weight

@@ -178,6 +178,11 @@ def class_weights(
         for label, value in kind.items():
             if label in labels:
                 weights[labels.index(label)] = [1, value] if counts.ndim == 2 else value
+        if not weights[counts > 0].any():
+            raise ValueError(
+                f"class_weight must have a weight above zero; it is zero for all labels of y, "
+                f"{list_some(labels)}."
+            )
         return weights
     if counts.ndim == 2:
         names = [(f"without {label!r}", f"with {label!r}") for label in labels]

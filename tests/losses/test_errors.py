@@ -20,6 +20,7 @@ BAD_PARAMETERS = [
      ["'class_weight'", "not negative", "-2.0", "class 1"]),
     (losses.CrossEntropyLoss(class_weight=[1, 2, nan]),
      ["'class_weight'", "finite", "nan", "class 2"]),
+    (losses.CrossEntropyLoss(class_weight=[0, 0, 0]), ["'class_weight'", "above zero", "all"]),
     (losses.DiceLoss(class_weight="balanced"),
      ["'class_weight'", "DiceLoss", "None or an array", "'balanced'"]),
     (losses.WeightedCrossEntropyLoss(class_weight=None),
