@@ -31,7 +31,7 @@ __all__ = [
 
 # Looked up when first used: torch takes seconds to import, which `skdice --help` does not need.
 _HOMES = ("estimators", "inspection", "model_selection")
-_PACKAGES = (*_HOMES, "datasets", "losses", "metrics")
+_PACKAGES = (*_HOMES, "datasets", "labeling", "losses", "metrics")
 
 
 def __getattr__(name: str) -> Any:

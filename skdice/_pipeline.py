@@ -16,6 +16,18 @@ def final_step(estimator: BaseEstimator) -> tuple[str, Any]:
     return prefix, estimator
 
 
+def take_apart(estimator: Any) -> tuple[list[Any], Any]:
+    """Return the steps of pipelines before the last one, and it; of a search, those of its best."""
+    steps: list[Any] = []
+    while isinstance(estimator, Pipeline) or hasattr(estimator, "best_estimator_"):
+        if isinstance(estimator, Pipeline):
+            steps += [step for _, step in estimator.steps[:-1]]
+            estimator = estimator.steps[-1][1]
+        else:
+            estimator = estimator.best_estimator_
+    return steps, estimator
+
+
 def with_parameters(estimator: BaseEstimator, parameters: Mapping[str, Any]) -> Any:
     """Return an unfitted copy with other parameters."""
     # Parameters that are estimators themselves, such as losses, must not be shared by fits.

@@ -14,12 +14,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
 from .._digest import digest
 from .._files import UNFINISHED, as_path, replacing_file, sha256
+from .._pipeline import take_apart
 from ..estimators import TextEstimator, load_pretrained
 
 # Rows that are predicted at a time and become one row group.
@@ -170,13 +170,7 @@ def _parquet_files(directory: Path) -> list[str]:
 def _make_job(
     estimator: BaseEstimator, source: Path, destination: Path, columns: Any, keep: Any, output: Any
 ) -> Job:
-    inner, before = estimator, []  # the steps of pipelines before it, with what they learned
-    while isinstance(inner, Pipeline) or hasattr(inner, "best_estimator_"):
-        if isinstance(inner, Pipeline):
-            *steps, (_, inner) = inner.steps
-            before += [_learned(step) for _, step in steps]
-        else:
-            inner = inner.best_estimator_
+    steps, inner = take_apart(estimator)
     if not isinstance(inner, TextEstimator):
         raise TypeError(
             f"estimator must be a fitted estimator of skdice, a search or Pipeline with one, or a "
@@ -202,6 +196,7 @@ def _make_job(
         is_matrix = task.is_multilabel
         kind = pa.list_(pa.int8()) if is_matrix else pa.array(estimator.classes_.tolist()).type
     weights = inner.net_.module_.state_dict()
+    before = [_learned(step) for step in steps]
     made_by = [before, task, weights, inner.max_length_, inner.runtime, columns, keep, output]
     return Job(source, destination, columns, keep, pa.field(output, kind), digest(made_by))
 

@@ -287,6 +287,12 @@ class Internals(Generic[T]):
         self.estimator.check_parameters()
         self.estimator._check_validation(None)
 
+    def read_X(self, X: Any) -> list[Any]:
+        """Return checked rows of X, of a table with the columns of the fit, if there was one."""
+        if self.estimator._fitted is not None:
+            self.estimator._check_feature_names(X)
+        return self.task.read_X(X)
+
     def read_labelled(self, X: Any, y: Any, weight: Any = None) -> Rows:
         """Return rows of X, of a table with the columns of the fit, with their labels."""
         self.estimator._check_feature_names(X)
