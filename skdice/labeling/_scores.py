@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, logit, softmax
 
-from ..estimators import Internals
+from ..text import by_label
 
 _OF_PARTS = ("least_confident", "least_confident_sum", "least_confident_max")
 # The strategies by the name of the task; "auto" is the first one: judgement.
@@ -17,33 +17,33 @@ _STRATEGIES = {
     "pairs": ("margin", "expected"),
     "questions": ("least_confident", "expected"),
 }
-# Pairs are ruled out if their similarities alone give log-odds that far below the threshold:
-# judgement.
+# Pairs with log-odds by their similarities that far below the threshold are ruled out: judgement.
 _TOO_FAR = np.log(10)
 
 
-def strategies_of(inner: Internals[Any]) -> tuple[str, ...]:
+def strategies_of(inner: Any) -> tuple[str, ...]:
     """Return the names of the strategies that an estimator has, but for "random"."""
     if not inner.estimator.__sklearn_is_fitted__():
         return ("spread",)
     task = inner.task
     names = _STRATEGIES[task.info.name]
-    is_same = task.info.is_classifier and not (task.is_binary or task.is_multilabel)
+    is_same = task.info.is_classifier and not task.is_multilabel and len(task.classes) > 2
     has_no_entities = task.info.is_tagger and task.scheme is None
     return names[:-1] if is_same or has_no_entities else names
 
 
-def score_rows(inner: Internals[Any], rows: Sequence[Any], strategy: str) -> tuple[Any, Any]:
+def score_rows(inner: Any, rows: Sequence[Any], strategy: str) -> tuple[Any, Any]:
     """Return the score of each row, which has words, and its expected entities or labels."""
     task, found = inner.task, inner.decision_scores(rows)
     if task.info.name == "tagging":
         score, expected = _score_words(task, rows, found, strategy)
     elif task.info.name == "query-tagging":
-        score, expected = _score_spans(task, rows, found, strategy)
+        cuts = by_label(inner.estimator.threshold_, task.labels)
+        score, expected = _score_spans(task, rows, found, cuts, strategy)
     elif task.info.name == "questions":
         score, expected = _score_questions(task, found)
     else:
-        score, expected = _score_classes(task, rows, np.stack(found))
+        score, expected = _score_classes(task, rows, np.stack(found), inner.estimator.threshold_)
     return expected if strategy == "expected" else score, expected
 
 
@@ -66,10 +66,10 @@ def _score_words(task: Any, rows: Any, logits: Any, strategy: str) -> tuple[Any,
     return _of_parts(np.split(unsure, first[1:]), rows, strategy), np.add.reduceat(starts, first)
 
 
-def _score_spans(task: Any, rows: Any, found: Any, strategy: str) -> tuple[Any, Any]:
+def _score_spans(task: Any, rows: Any, found: Any, cuts: Any, strategy: str) -> tuple[Any, Any]:
     expected = [sum((entity.score for entity in row), 0.0) for row in task.entities(found)]
-    cuts = task.cut if isinstance(task.cut, dict) else dict.fromkeys(task.labels, task.cut)
-    distances = [[abs(logit - cuts[span.label]) for logit, span in spans] for spans in found]
+    cuts = {label: logit(threshold) for label, threshold in cuts.items()}
+    distances = [[abs(value - cuts[span.label]) for value, span in spans] for spans in found]
     unsure = [expit(-np.array(row, dtype=np.float64)) for row in distances]
     return _of_parts(unsure, rows, strategy), np.array(expected)
 
@@ -82,19 +82,20 @@ def _of_parts(unsure: Sequence[np.ndarray], rows: Any, strategy: str) -> np.ndar
     return total if strategy == "least_confident_sum" else total / [len(row) for row in rows]
 
 
-def _score_classes(task: Any, rows: Any, logits: np.ndarray) -> tuple[Any, Any]:
-    p = expit(logits) if task.is_multilabel else softmax(logits, axis=1)
-    ahead = task.decision_values(logits) - task.cut  # By how much the threshold is exceeded.
-    if task.is_binary or task.is_multilabel:
-        distance = np.abs(ahead.reshape(len(ahead), -1)).min(axis=1)
-    else:
-        distance = np.diff(np.sort(ahead, axis=1)[:, -2:])[:, 0]
-    score = np.exp(-distance)
-    similar = getattr(task, "similarities", None)
-    if similar is not None and task.is_binary:
-        alone = task.decision_values(similar.features(rows) @ similar.slope + similar.start)
-        score *= (alone - task.cut) * (1 if task.positive else -1) > -_TOO_FAR
-    return score, p[:, task.positive] if task.is_binary else p.sum(axis=1)
+def _score_classes(task: Any, rows: Any, logits: np.ndarray, threshold: Any) -> tuple[Any, Any]:
+    if task.is_multilabel:
+        distance = np.abs(logits - logit(threshold)).min(axis=1)
+        return np.exp(-distance), expit(logits).sum(axis=1)
+    p = softmax(logits, axis=1)
+    if len(task.classes) > 2:
+        ahead = np.sort(logits - np.log(threshold), axis=1)
+        return np.exp(ahead[:, -2] - ahead[:, -1]), p.sum(axis=1)
+    other, cut = 1 - task.positive, logit(threshold)
+    score = np.exp(-np.abs(logits[:, task.positive] - logits[:, other] - cut))
+    if (similar := getattr(task, "similarities", None)) is not None:
+        alone = similar.features(rows) @ similar.slope + similar.start
+        score *= alone[:, task.positive] - alone[:, other] > cut - _TOO_FAR
+    return score, p[:, task.positive]
 
 
 def _score_questions(task: Any, found: Any) -> tuple[Any, Any]:
