@@ -50,10 +50,9 @@ def digest(value: Any) -> str:
 
 def base_model_digest(model: str | os.PathLike[str]) -> str:
     """Return a digest of the files in the directory of a base model; of a hub id the id itself."""
-    place = Path(model)
-    if not place.is_dir():
+    if not os.path.isdir(model):
         return os.fspath(model)
-    files = [path for path in place.iterdir() if path.is_file() and path.name[0] != "."]
+    files = [path for path in Path(model).iterdir() if path.is_file() and path.name[0] != "."]
     return digest({path.name: sha256(path) for path in files if path.suffix not in _NOT_LOADED})
 
 

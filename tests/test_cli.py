@@ -285,6 +285,7 @@ class TestErrors:
         ("fit train.conll --out bad.conll", "is a file; pass the path of a directory"),
         # Before the training.
         ("fit train.conll --model nowhere --out .", "did not save: bad.conll, own.csv"),
+        ("fit train.conll --model nowhere --out /proc/a", "The estimator could not be saved"),
         ("compare train.conll test.conll --losses dice", "baseline"),
         ("predict .", "was not saved by skdice"),
         ("", "the following arguments are required: COMMAND"),

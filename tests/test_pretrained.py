@@ -35,6 +35,15 @@ def test_a_hub_that_is_not_there_is_asked_once(monkeypatch):
     assert asked == [10]
 
 
+@pytest.mark.parametrize("model", ["models/bert/base", "user/..", "a\0b", "x" * 5000])
+def test_what_is_no_id_of_the_hub(monkeypatch, model):
+    monkeypatch.setattr(HfApi, "model_info", lambda *args, **kwargs: pytest.fail("asked"))
+    message = r"is no directory here, and is no 'name' or 'user/name' of the hub\. Check"
+    with pytest.raises(ValueError, match=message) as caught, _pretrained.loading(model):
+        pytest.fail("it is loaded")
+    assert len(str(caught.value)) < 700
+
+
 def test_a_hub_that_answers_is_left_to_what_loads(monkeypatch):
     def refuse(self, model, timeout):
         raise HfHubHTTPError.__new__(HfHubHTTPError)

@@ -11,9 +11,21 @@ import numpy as np
 
 from .._files import read_one_version
 from .._parameters import check_number, check_option
+from .._pretrained import is_hub_id
 from ..exceptions import warn
 from ..fitting import Fitted, Settings, make_net
-from ..io import download, export, load_head, read_entries, read_manifest, save, subclasses, upload
+from ..io import (
+    ONNX,
+    checked_files,
+    download,
+    export,
+    load_head,
+    read_entries,
+    read_manifest,
+    save,
+    subclasses,
+    upload,
+)
 from ..nn import PRECISIONS, is_first_process, resolve_device, seeded
 from ..text import TextReader, WordTokenizer
 from ._shared import SharedParameters
@@ -51,8 +63,8 @@ class SavedEstimator(SharedParameters):
         Parameters
         ----------
         directory : str or PathLike
-            New, empty, or saved before: that is replaced as a whole when all files are written, so
-            that a crash or a full disk leaves the old model.
+            New, empty, or saved before. An older model is replaced as a whole when all files are
+            written, so that a crash or a full disk leaves it as it was.
 
         Raises
         ------
@@ -61,8 +73,8 @@ class SavedEstimator(SharedParameters):
         TypeError
             If ``directory`` is no path.
         ValueError
-            If ``directory`` has files of something else, or a parameter or label is of a type that
-            JSON cannot hold.
+            If ``directory`` has files of something else or lies inside a saved directory, or a
+            parameter or label is of a type that JSON cannot hold.
         OSError
             If the disk is full, or the file system does not let us.
 
@@ -99,13 +111,26 @@ class SavedEstimator(SharedParameters):
         Parameters
         ----------
         repo_id : str
-            ``"user/model"``, which is made if it is new. Other files in it stay.
+            ``"user/model"``, or ``"model"`` for a model of your own. It is made if it is new. Other
+            files in it stay.
         private : bool, optional
             Whether a new one is private; by default as the user or organisation has set.
         token : str, optional
             By default that of ``hf auth login``.
         commit_message : str
+
+        Raises
+        ------
+        NotFittedError
+            If there is nothing to save.
+        ValueError
+            If ``repo_id`` is no id of the hub, or the hub cannot be reached or refuses.
         """
+        if not is_hub_id(repo_id):
+            raise ValueError(
+                f"repo_id must be 'user/model' or 'model', with letters, digits, '-', '_' and '.', "
+                f"at most 96 characters; got {repo_id!r:.200}."
+            )
         with TemporaryDirectory(prefix="skdice-") as place:
             directory = Path(place, Path(repo_id).name)
             self.save_pretrained(directory)
@@ -140,9 +165,9 @@ class SavedEstimator(SharedParameters):
     ) -> Self:
         """Load an estimator that :meth:`save_pretrained` or :meth:`push_to_hub` saved.
 
-        Everything is read from the directory, and no code in it is run. Predictions are those of
-        the saved estimator. ``model`` still names the base model, so that ``clone`` and ``fit``
-        start afresh from it.
+        Everything is read from the files that were saved; files that others have added are ignored,
+        and no code is run. Predictions are those of the saved estimator. ``model`` still names the
+        base model, so that ``clone`` and ``fit`` start afresh from it.
 
         Parameters
         ----------
@@ -164,17 +189,16 @@ class SavedEstimator(SharedParameters):
         TypeError
             If ``directory`` is no path.
         ValueError
-            If it is no directory or model of skdice, or a file in it is missing, has changed or was
-            not saved with it, or it was saved in another format or by another class, or this
-            machine does not have the device.
+            If it is no directory or model of skdice, a file in it is missing or has changed, it was
+            saved in another format or by another class, or this machine does not have the device.
         """
         device = "auto" if device is None else device
         resolve_device(device)  # It raises an error if the device is not there.
-        directory = download(directory, revision, token)
-        return read_one_version(directory, lambda place: cls._loaded(place, device))
+        directory, links_into = download(directory, revision, token)
+        return read_one_version(directory, lambda place: cls._loaded(place, links_into, device))
 
     @classmethod
-    def _loaded(cls, place: Path, device: str) -> Self:
+    def _loaded(cls, place: Path, links_into: Path | None, device: str) -> Self:
         manifest, known = read_manifest(place), subclasses(cls)
         name = manifest.get("estimator")
         if isinstance(name, str) and name not in known:
@@ -186,10 +210,13 @@ class SavedEstimator(SharedParameters):
         try:
             if not isinstance(name, str):
                 raise ValueError("skdice.json does not name the class of an estimator")
-            parameters, learned, network = read_entries(place, manifest)
-            estimator: Self = known[name](**{**parameters, "device": device})
-            _check_learned(learned, network)
-            estimator._fitted = _read_fitted(place, learned, network, device)
+            with checked_files(place, manifest, links_into) as files:
+                parameters, learned, network = read_entries(manifest)
+                estimator: Self = known[name](**{**parameters, "device": device})
+                _check_learned(learned, network)
+                estimator._fitted = _read_fitted(files, learned, network, device)
+            exported = str(place / ONNX), manifest["sha256"].get(ONNX, "")
+            estimator._fitted.net.module_.exported = exported
             for attribute, decision in estimator.internals.fitted.task.decision.items():
                 setattr(copy.copy(estimator), attribute, decision)  # It has to be one that can be.
         except MemoryError:
@@ -266,6 +293,5 @@ def _read_fitted(
     with seeded(0, device):  # New layers are drawn before their weights are read.
         net.initialize()
     load_head(net.module_, place)
-    net.module_.exported = network["onnx"]
     net.drop_training_state()
     return Fitted(**learned, reader=reader, net=net)

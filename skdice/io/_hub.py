@@ -1,44 +1,69 @@
 """Saved directories on the Hugging Face hub."""
 
 import os
-import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import huggingface_hub as hub
 
 from .._files import as_path, current
+from .._pretrained import is_hub_id
 from ._saved import CARD, KNOWN
 
 
-def download(name: str | os.PathLike[str], revision: str | None, token: str | None) -> Path:
-    """Return the directory of a name or, where there is none here, a copy of the hub's."""
+def download(
+    name: str | os.PathLike[str], revision: str | None, token: str | None
+) -> tuple[Path, Path | None]:
+    """Return the directory of a name and what its links may lead into.
+
+    If there is no directory here, it is a copy of the hub's. The cache of the hub keeps files in a
+    directory of the model, and links to them in others.
+    """
     place = as_path(name)
-    if current(place).exists():
+    if os.path.exists(current(place)):
         if revision is not None:
             raise ValueError(f"revision is for models of the hub, and {str(place)!r} is here.")
-        return place
-    if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name, re.ASCII):
-        raise ValueError(f"{str(name)!r} is no directory here, and no 'user/model' of a hub.")
+        cache = Path(os.path.realpath(hub.constants.HF_HUB_CACHE))
+        return place, place.parents[1] if cache in place.parents[2:3] else None
+    if not isinstance(name, str) or "/" not in name or not is_hub_id(name):
+        raise ValueError(f"{str(name)!r:.200} is no directory here, and no 'user/model' of a hub.")
     options: Any = {"revision": revision, "token": token, "allow_patterns": sorted(KNOWN)}
-    try:
-        return Path(hub.snapshot_download(name, **options))
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"{name!r} is no directory here, and the hub did not give it. Check its name, the "
-            f"revision, the connection and, if it is private, the token. The hub says "
-            f"({type(error).__name__}): {' '.join(str(error).split())}"
-        ) from error
+    with _explained(
+        f"{name!r} is no directory here, and the hub did not give it. Check its name, the "
+        f"revision, the connection and, if it is private, the token."
+    ):
+        snapshot = Path(hub.snapshot_download(name, **options))
+    return snapshot, snapshot.parents[1]
 
 
 def upload(
     directory: Path, repo_id: str, private: bool | None, token: str | None, commit_message: str
 ) -> None:
     """Put a saved directory in the place of an older one, in one commit; its card has the id."""
-    card = directory / CARD
-    text = card.read_text(encoding="utf-8")
-    here, there = (f"from_pretrained({name!r})" for name in (directory.name, repo_id))
-    card.write_text(text.replace(here, there), encoding="utf-8")
-    hub.create_repo(repo_id, private=private, token=token, exist_ok=True)
-    options: Any = {"commit_message": commit_message, "delete_patterns": sorted(KNOWN)}
-    hub.upload_folder(repo_id=repo_id, folder_path=directory, token=token, **options)
+    with _explained(
+        f"{repo_id!r} could not be uploaded to the hub. Check its name, the connection, and that "
+        f"the token of hf auth login, or the one that was passed, may write there."
+    ):
+        made = hub.create_repo(repo_id, private=private, token=token, exist_ok=True)
+        if "/" not in repo_id:  # The name of the user comes before it.
+            repo_id = made.repo_id
+        card = directory / CARD
+        text = card.read_text(encoding="utf-8")
+        here, there = (f"from_pretrained({name!r})" for name in (directory.name, repo_id))
+        card.write_text(text.replace(here, there), encoding="utf-8")
+        options: Any = {"commit_message": commit_message, "delete_patterns": sorted(KNOWN)}
+        hub.upload_folder(repo_id=repo_id, folder_path=directory, token=token, **options)
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Put what failed, and what to do, before what the hub's library says."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:  # Each HTTP library has errors of its own.
+        said = " ".join(str(error).split())
+        raise ValueError(f"{what} The hub says ({type(error).__name__}): {said}") from error

@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from huggingface_hub import ModelCardData
 
 from .._digest import installed_versions
 from .._parameters import parameters_of
+from .._pretrained import is_hub_id
 from ..fitting import Fitted
 from ..losses import BOTH
 from ..tasks import WordTask
@@ -33,11 +33,11 @@ _LEFT_OUT = (
 def model_card(name: str, kind: type, parameters: dict[str, Any], fitted: Fitted) -> str:
     """Return the text of README.md, for a directory with a name and an estimator of some kind."""
     model, task = str(parameters["model"]), fitted.task
-    is_hub_id = not os.path.isdir(model) and re.fullmatch(r"[\w.-]+(/[\w.-]+)?", model, re.ASCII)
-    base = _code(model if is_hub_id else os.path.basename(os.path.abspath(model)))
+    is_of_hub = not os.path.isdir(model) and is_hub_id(model)
+    base = _code(model if is_of_hub else os.path.basename(os.path.abspath(model)))
     tag = task.info.card.pipeline_tag
     header = ModelCardData(
-        base_model=model if is_hub_id else None,
+        base_model=model if is_of_hub else None,
         library_name="skdice",
         pipeline_tag=tag,
         tags=["skdice", "scikit-learn", "transformers", tag, "imbalanced-data"],
@@ -45,7 +45,7 @@ def model_card(name: str, kind: type, parameters: dict[str, Any], fitted: Fitted
     sections = [
         f"---\n{header.to_yaml()}\n---",
         f"# {' '.join(name.split())}\n\nA `{kind.__name__}` of skdice: a transformer that "
-        f"{task.info.card.summary}, fine-tuned from {'' if is_hub_id else 'the local model '}"
+        f"{task.info.card.summary}, fine-tuned from {'' if is_of_hub else 'the local model '}"
         f"{base}.",
         f"## Training\n\n{_table(('', ''), _training(kind, parameters, fitted))}",
     ]

@@ -2,12 +2,29 @@
 
 import json
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from .._digest import installed_versions
-from .._files import as_path, current, explained, replacing, replacing_file, sha256, write_file
+from .._files import (
+    MANIFEST,
+    WORK,
+    as_path,
+    check_not_inside_saved,
+    current,
+    explained,
+    replacing,
+    replacing_file,
+    sha256,
+    working_on,
+    write_file,
+)
 from .._pretrained import CONFIG, TOKENIZER_CONFIG, check_configuration, read_json
+from ..exceptions import warn
 from ..fitting import Fitted
 from ..nn import copy_exported, onnx_network
 from ._model_card import model_card
@@ -15,46 +32,49 @@ from ._network import FILES, write_network
 from ._values import class_name, from_json, to_json
 
 FORMAT_VERSION = 3
-MANIFEST, CARD, ONNX = "skdice.json", "README.md", "model.onnx"
+CARD, ONNX = "README.md", "model.onnx"
 KNOWN = FILES | {MANIFEST, CARD, ONNX}
-# By these transformers would load code, or other files than those above.
+# Keys that would make transformers load code, or files outside FILES.
 _REFUSED = ("auto_map", "custom_pipelines", "transformers_weights", "fast_tokenizer_files")
-# What a net was trained and predicts with, and what else its batches go by.
+# Attributes of the network that are saved.
 _OF_NET = ("precision", "predict_precision", "max_epochs", "lr")
 
 
 def save(
     directory: str | os.PathLike[str], kind: type, parameters: dict[str, Any], fitted: Fitted
 ) -> None:
-    """Write an estimator of some kind as a directory that replaces an older one of skdice.
-
-    It does so as a whole, or not at all.
-    """
+    """Write an estimator as a directory; an older one is replaced as a whole, or not at all."""
     place = check_place(directory)
     with explained(place, "The estimator"), replacing(place) as new:
         write_network(new, fitted)
         copy_exported(fitted.net.module_, new / ONNX)
         write_manifest(new, class_name(kind), parameters, fitted)
         card = model_card(place.name, kind, parameters, fitted)
-        # A label may have lone surrogates.
+        # Labels may have lone surrogates.
         (new / CARD).write_text(card, encoding="utf-8", errors="backslashreplace")
 
 
 def check_place(directory: str | os.PathLike[str]) -> Path:
-    """Return where a save goes; raise what :func:`save` would raise before it writes anything."""
+    """Return where a save goes; raise what :func:`save` would raise before it writes anything.
+
+    It tries to write there.
+    """
     place = as_path(directory)
+    check_not_inside_saved(place)
     with explained(place, "The estimator"):
         place.parent.mkdir(parents=True, exist_ok=True)
         found = current(place)
         if found.is_file():
             raise ValueError(f"{str(place)!r} is a file; pass the path of a directory.")
-        names = {path.name for path in found.iterdir()} if found.exists() else set()
-    if foreign := sorted(names.difference(KNOWN if MANIFEST in names else ())):
-        raise ValueError(
-            f"The directory {str(place)!r} has files that skdice did not save: "
-            f"{', '.join(foreign[:10])}. Nothing was written, since a save replaces the whole "
-            f"directory. Move them away or pass another directory."
-        )
+        names = {path.name for path in found.iterdir()} - {WORK} if found.exists() else set()
+        if foreign := sorted(names.difference(KNOWN if MANIFEST in names else ())):
+            raise ValueError(
+                f"The directory {str(place)!r} has files that skdice did not save: "
+                f"{', '.join(foreign[:10])}. Nothing was written, since a save replaces the whole "
+                f"directory. Move them away or pass another directory."
+            )
+        with working_on(place) as work:
+            (work / "trial").mkdir(exist_ok=True)
     return place
 
 
@@ -78,21 +98,43 @@ def write_manifest(
 
 
 def export(file: str | os.PathLike[str], fitted: Fitted) -> None:
-    """Write the network as an ONNX file, which the manifest lists if it is beside it."""
-    path, module, listed = as_path(file, "file"), fitted.net.module_, None
-    if (path.parent / MANIFEST).exists():
-        listed = read_manifest(path.parent)
-        if path.name != ONNX or to_json(fitted.history, "") != listed["fitted"]["history"]:
-            raise ValueError(
-                f"In {str(path.parent)!r}, a saved directory, the file must be {ONNX!r} and of the "
-                f"fit that is saved there; got {path.name!r}. Save first, or export elsewhere."
-            )
-    with explained(path, "The network"), replacing_file(path) as new:
+    """Write the network as an ONNX file; the manifest of a saved directory lists it."""
+    path, module = as_path(file, "file"), fitted.net.module_
+    is_listed = (path.parent / MANIFEST).exists()
+    if is_listed:  # An error comes before the export, which may take a minute.
+        _manifest_beside(path, fitted)
+    with explained(path, "The network"), TemporaryDirectory(prefix="skdice-") as place:
+        new = Path(place, ONNX)
         onnx_network(module, "onnx", fitted.reader.max_length, verbose=False, keep=new)
-    module.exported = (str(path), sha256(path))
-    if listed is not None:
-        listed["sha256"][ONNX] = module.exported[1]
-        _write_manifest(path.parent, listed)
+        digest = sha256(new)
+        if is_listed:
+            with working_on(path.parent):
+                manifest = _manifest_beside(path, fitted)  # Another fit may have been saved there.
+                # A file that is listed has to be there as it is listed at any moment.
+                if manifest["sha256"].pop(ONNX, None) is not None:
+                    _write_manifest(path.parent, manifest)
+                _copy(new, path)
+                manifest["sha256"][ONNX] = digest
+                _write_manifest(path.parent, manifest)
+        else:
+            _copy(new, path)
+    module.exported = (str(path), digest)
+
+
+def _copy(source: Path, destination: Path) -> None:
+    with replacing_file(destination) as new:
+        shutil.copyfile(source, new)
+
+
+def _manifest_beside(file: Path, fitted: Fitted) -> dict[str, Any]:
+    """Return the manifest beside an ONNX file; a ValueError says if it is of another fit."""
+    manifest = read_manifest(file.parent)
+    if file.name != ONNX or to_json(fitted.history, "") != manifest["fitted"]["history"]:
+        raise ValueError(
+            f"In {str(file.parent)!r}, a saved directory, the file must be {ONNX!r} and of the fit "
+            f"that is saved there; got {file.name!r}. Save first, or export elsewhere."
+        )
+    return manifest
 
 
 def _write_manifest(directory: Path, content: dict[str, Any]) -> None:
@@ -117,30 +159,50 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     return content
 
 
-def read_entries(directory: Path, manifest: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    """Return the parameters, what was learned, and what the network is made with.
+@contextmanager
+def checked_files(
+    directory: Path, manifest: dict[str, Any], links_into: Path | None
+) -> Iterator[Path]:
+    """Yield a directory with the files that the manifest lists, and no others.
 
-    It is a ValueError if the directory has other files than those that were saved.
+    transformers reads files that others have added, as adapters. It is a ValueError if a file is
+    missing, was changed, or is a link out of the directory, other than into ``links_into``.
     """
     digests = manifest["sha256"]
-    saved = {MANIFEST, *digests}
+    listed = {MANIFEST, *digests}
     found = {path.name for path in directory.iterdir() if not path.name.startswith(".")}
-    # transformers would read some of those that were added.
-    if wrong := ((saved ^ found) | (saved - KNOWN)) - {CARD, ONNX}:
-        raise ValueError(f"{', '.join(sorted(wrong))} is missing, or was not saved with it")
-    root = directory.resolve()
-    if root.parent.name == "snapshots":  # The cache of a hub has links to its blobs.
-        root = root.parents[1]
-    for name in saved:
+    if wrong := ((listed - found - {ONNX}) | (listed - KNOWN)):
+        raise ValueError(f"{', '.join(sorted(wrong))} is missing, or is no file that skdice saves")
+    for name in listed & found:
         path = directory / name
-        if not path.resolve().is_relative_to(root):
+        places = [place.resolve() for place in (directory, links_into) if place is not None]
+        if not any(map(path.resolve().is_relative_to, places)):
             raise ValueError(f"{name} is a link out of it, to {str(path.resolve())!r}")
         if name in digests and sha256(path) != digests[name]:
             raise ValueError(f"{name} was changed after it was saved")
+    if ONNX in listed - found:
+        warn(
+            f"{ONNX} was saved with {str(directory)!r} and is missing: with runtime='onnx' the "
+            f"network is exported again. Call export_onnx to write the file anew."
+        )
     for name in (CONFIG, TOKENIZER_CONFIG):
         check_configuration(directory / name, _REFUSED)
+    if found <= listed | {CARD, ONNX}:
+        yield directory
+        return
+    with TemporaryDirectory(prefix="skdice-") as place:
+        for name in listed & found:
+            try:
+                Path(place, name).symlink_to((directory / name).resolve())
+            except OSError:  # Windows has to be told to allow links.
+                shutil.copyfile(directory / name, Path(place, name))
+        yield Path(place)
+
+
+def read_entries(manifest: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """Return the parameters, what was learned, and what the network is made with."""
     parameters, learned, network = (
         {name: from_json(value) for name, value in manifest[entry].items()}
         for entry in ("parameters", "fitted", "network")
     )
-    return parameters, learned, network | {"onnx": (str(directory / ONNX), digests.get(ONNX, ""))}
+    return parameters, learned, network

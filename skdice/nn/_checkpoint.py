@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from .._files import as_path, explained, replacing_file
+from .._files import as_path, check_not_inside_saved, explained, replacing_file
 
 _FILE = "state.pt"
 
@@ -19,6 +19,7 @@ class DirectoryCheckpoint:
 
     def __init__(self, directory: str | os.PathLike[str], fingerprint: str) -> None:
         self.path = as_path(directory) / fingerprint
+        check_not_inside_saved(self.path)
 
     def load(self) -> dict[str, Any] | None:
         """Return the state that was saved last, None if there is none."""

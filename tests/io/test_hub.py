@@ -16,6 +16,11 @@ from skdice.estimators import load_pretrained
 
 from .conftest import make
 
+
+class NoRouteError(Exception):
+    """Stands for the error of an HTTP library."""
+
+
 TAGGER = "user/tagger"
 LOADERS = (DiceTokenTagger.from_pretrained, load_pretrained)
 
@@ -26,8 +31,10 @@ def hub(tmp_path, monkeypatch):
     place = SimpleNamespace(path=tmp_path / "hub", told=[])
 
     def create_repo(repo_id, *, private, token, exist_ok):
+        repo_id = repo_id if "/" in repo_id else f"user/{repo_id}"
         (place.path / repo_id).mkdir(parents=True, exist_ok=exist_ok)
         place.told.append((private, token))
+        return SimpleNamespace(repo_id=repo_id)
 
     def upload_folder(*, repo_id, folder_path, token, commit_message, delete_patterns):
         for path in (place.path / repo_id).iterdir():
@@ -62,6 +69,8 @@ def test_what_is_pushed_is_loaded(hub, tiny_bert):
         loaded = load(TAGGER, revision="v1", token="t", device="cpu")
         assert loaded.predict(X).tolist() == tagger.predict(X).tolist()
     assert hub.told == [(True, "t"), ("First", "t"), ("v1", "t"), ("v1", "t")]
+    # The whole of it, with the file of the user.
+    assert load_pretrained(hub.path / TAGGER).predict(X).tolist() == tagger.predict(X).tolist()
     card = (hub.path / TAGGER / "README.md").read_text()
     for part in (
         "# tagger\n",
@@ -94,3 +103,34 @@ def test_what_is_no_model_of_the_hub(fitted, hub):
     assert load_pretrained(TAGGER).predict(X).tolist() == estimator.predict(X).tolist()
     with pytest.raises(ValueError, match="revision is for models of the hub"):
         load_pretrained(TAGGER, revision="v1")
+
+
+@pytest.mark.parametrize("repo_id", [
+    None, 3, Path(TAGGER), "", "/", "a/", "/a", "a/b/c", "user/..", "user/.", "a\0b", "user/a b",
+    "x" * 97, "x" * 5000, "user/tägger",
+], ids=lambda repo_id: repr(repo_id)[:20])  # fmt: skip
+def test_ids_that_no_hub_has(fitted, hub, repo_id):
+    before = os.listdir()
+    with pytest.raises(ValueError, match="repo_id must be 'user/model' or 'model'") as caught:
+        fitted("tagger")[0].push_to_hub(repo_id)
+    assert len(str(caught.value)) < 400
+    assert (os.listdir(), hub.told) == (before, [])
+
+
+def test_a_name_without_a_user(fitted, hub):
+    """The hub puts the name of the user before it."""
+    fitted("tagger")[0].push_to_hub("tagger")
+    assert "from_pretrained('user/tagger')" in (hub.path / TAGGER / "README.md").read_text()
+
+
+@pytest.mark.parametrize("is_offline", [True, False])
+def test_no_hub(fitted, monkeypatch, is_offline):
+    def fail(*args, **kwargs):
+        raise NoRouteError("no route\nto host")
+
+    if not is_offline:
+        monkeypatch.setattr(huggingface_hub, "create_repo", fail)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", is_offline)
+    says = "HF_HUB_OFFLINE" if is_offline else r"\(NoRouteError\): no route to host"
+    with pytest.raises(ValueError, match=f"^'{TAGGER}' could not be uploaded .*connection.*{says}"):
+        fitted("tagger")[0].push_to_hub(TAGGER)

@@ -3,12 +3,14 @@ import hashlib
 import json
 import re
 import shutil
+from pathlib import Path
 
+import huggingface_hub
 import pytest
 from safetensors.torch import load_file, save_file
 
 from skdice import DicePairClassifier, DiceTokenTagger
-from skdice.estimators import load_pretrained
+from skdice.estimators import _saving, load_pretrained
 
 
 def changed(name, edit):
@@ -52,16 +54,21 @@ def remove(name):
     return lambda directory: (directory / name).unlink()
 
 
-def added(name, text="{}"):
-    return lambda directory: (directory / name).write_text(text)
-
-
 def linked(name):
     def damage(directory):
         (directory / name).rename(directory.parent / "elsewhere")
         (directory / name).symlink_to(directory.parent / "elsewhere")
 
     return damage
+
+
+def in_snapshots(directory):
+    """Have a link to the directory, whose parent is called as in the cache of a hub."""
+    linked("config.json")(directory)
+    snapshots = directory.parent / "snapshots"
+    snapshots.mkdir()
+    directory.rename(snapshots / directory.name)
+    directory.symlink_to(snapshots / directory.name)
 
 
 def pickled_in_place_of_weights(directory):
@@ -135,11 +142,10 @@ DAMAGES = {
     # No path leads elsewhere.
     "other weights": (config(transformers_weights="../other.safetensors"), "names code or files"),
     "link": (linked("config.json"), "config.json is a link out of it"),
+    "link in a folder called snapshots": (in_snapshots, "config.json is a link out of it"),
     # What is not listed is not read.
-    "adapters":
-        (added("adapter_config.json", '{"base_model_name_or_path": "x/y"}'),
-         "adapter_config.json is missing, or was not saved with it"),
-    "special tokens": (added("special_tokens_map.json"), "not saved with it"),
+    "no digest of a file":
+        (manifest(lambda c: c["sha256"].pop("config.json")), "config.json"),
 }  # fmt: skip
 
 
@@ -149,7 +155,7 @@ def test_damaged_directories(copied_tagger, name):
     damage(copied_tagger)
     with pytest.raises(ValueError, match=message) as caught:
         load_pretrained(copied_tagger)
-    assert str(copied_tagger) in str(caught.value)
+    assert str(copied_tagger.resolve()) in str(caught.value)
 
 
 @pytest.mark.parametrize("name, value, message", [
@@ -162,14 +168,53 @@ def test_base_models_that_are_refused(own_bert, name, value, message):
         DiceTokenTagger(own_bert, verbose=0).fit([["a"], ["b"]], [["X"], ["Y"]])
 
 
-def test_the_cache_of_a_hub_has_links(saved_tagger, tmp_path):
+def test_the_cache_of_a_hub_has_links(saved_tagger, tmp_path, monkeypatch):
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     snapshot = tmp_path / "models--me--tagger" / "snapshots" / "1234"
     blobs = tmp_path / "models--me--tagger" / "blobs"
     shutil.copytree(saved_tagger, blobs)
     snapshot.mkdir(parents=True)
-    for path in blobs.iterdir():
+    for path in [*blobs.iterdir(), blobs / "LICENSE"]:
+        path.touch()
         (snapshot / path.name).symlink_to(f"../../blobs/{path.name}")
     assert type(load_pretrained(snapshot)) is DiceTokenTagger
+    linked("config.json")(blobs)
+    shutil.move(blobs.parent / "elsewhere", tmp_path)
+    (blobs / "config.json").unlink()
+    (blobs / "config.json").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match=r"config.json is a link out of it"):
+        load_pretrained(snapshot)
+
+
+# What transformers would read if it were beside the model, and what people add.
+ADDED = [
+    *("adapter_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.jinja"),
+    *("model.safetensors.index.json", "pytorch_model.bin", "generation_config.json", "LICENSE"),
+    *("head.safetensors", "runs/events", "skdice.json.orig"),
+]
+
+
+def test_files_that_were_added_are_not_read(copied_tagger, fitted, monkeypatch):
+    estimator, X, _ = fitted("tagger")
+    for name in ADDED:
+        (copied_tagger / name).parent.mkdir(exist_ok=True)
+        (copied_tagger / name).write_text('{"base_model_name_or_path": "x/y"}')
+    read, check = [], _saving.WordTokenizer
+    monkeypatch.setattr(_saving, "WordTokenizer", lambda path: read.append(path) or check(path))
+    loaded = load_pretrained(copied_tagger)
+    assert loaded.predict(X).tolist() == estimator.predict(X).tolist()
+    assert not Path(read[0]).exists(), "they were read elsewhere, without the others"
+
+
+def test_a_missing_onnx_file_is_no_damage(copied_tagger, fitted):
+    estimator, X, _ = fitted("tagger")
+    manifest(lambda content: content["sha256"].update({"model.onnx": "0" * 64}))(copied_tagger)
+    with pytest.warns(UserWarning, match=r"model.onnx was saved with .*copy.* and is missing"):
+        loaded = load_pretrained(copied_tagger)
+    assert loaded.predict(X).tolist() == estimator.predict(X).tolist()
+    (copied_tagger / "model.onnx").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"model.onnx was changed after it was saved"):
+        load_pretrained(copied_tagger)
 
 
 @pytest.mark.parametrize("load", [load_pretrained, DiceTokenTagger.from_pretrained])
@@ -182,6 +227,9 @@ def test_no_directory(load, tmp_path, tiny_bert):
         (tiny_bert, ValueError, r"There is no skdice.json .* base of an estimator"),
         (None, TypeError, "directory must be a path.*got None"),
         ("", TypeError, "directory must be a path.*got ''"),
+        ("a\0b", ValueError, r"a path, which has no NUL; got 'a\\x00b'"),
+        ("x" * 5000, ValueError, r"^'x{199} is no directory here, and no 'user/model'"),
+        ("user/a b", ValueError, r"no 'user/model' of a hub"),
     ):
         with pytest.raises(error, match=message):
             load(path)

@@ -1,11 +1,15 @@
 """A save replaces a directory as a whole or leaves all as it was, whoever else reads or writes."""
 
+import copy
 import errno
+import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -186,6 +190,220 @@ def test_killed(copied_tagger, fitted, other, tmp_path, moment):
     assert load_pretrained(copied_tagger).model == expected.model
 
 
+def rename_fails(monkeypatch, directory):
+    """Let a directory be one that the system does not move, as a mount point is."""
+    rename = Path.rename
+
+    def renamed(self, target):
+        if directory in (self, Path(target)):
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", renamed)
+
+
+def parent_cannot_be_written_to(monkeypatch, directory):
+    make = Path.mkdir
+
+    def made(self, *args, **kwargs):
+        if self.parent == directory.parent:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+        return make(self, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "mkdir", made)
+
+
+def is_mount_point(monkeypatch, directory):
+    rename_fails(monkeypatch, directory)
+    parent_cannot_be_written_to(monkeypatch, directory)  # Nothing is written beside it.
+    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == directory)
+
+
+# Directories that stay where they are: nothing else can be put in their place.
+STAYING = {
+    "mount point": is_mount_point,
+    "mount point of the same disk": rename_fails,
+    "in a parent that cannot be written to": parent_cannot_be_written_to,
+    "working directory": lambda monkeypatch, directory: monkeypatch.chdir(directory),
+}
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+@pytest.mark.parametrize("kind", STAYING)
+def test_directories_that_stay(fitted, other, tmp_path, monkeypatch, kind, has_links):
+    """They are empty at first, and get the files of one model after the other."""
+    place = tmp_path / "saved"
+    place.mkdir()
+    STAYING[kind](monkeypatch, place)
+    if not has_links:
+        monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.EPERM, "no links")))
+    number = place.stat().st_ino
+    for estimator, X, _ in (fitted("queries"), other):
+        where = "." if kind == "working directory" else place
+        estimator.save_pretrained(where)
+        assert os.listdir(tmp_path) == ["saved"]
+        assert ("head.safetensors" in os.listdir(place)) == (estimator is not other[0])
+        assert not [path for path in place.iterdir() if path.name.startswith(".")]
+        assert load_pretrained(where).predict(X).tolist() == estimator.predict(X).tolist()
+    assert place.stat().st_ino == number
+    before = snapshot(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(_saved, "write_manifest", Mock(side_effect=KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            fitted("tagger")[0].save_pretrained(where)
+    assert snapshot(tmp_path) == before
+
+
+def replace_and_die(n):
+    replace, done = Path.replace, []
+
+    def replaced(self, target):
+        replace(self, target)
+        done.append(target)
+        if self.name == "copy" and len(done) == n:
+            die()
+
+    return replaced
+
+
+KILLS_INSIDE = {
+    "before the manifest": (_saved, "write_manifest", die),
+    "when all new files are there": (Path, "rename", rename_and_die("ready")),
+    "when some are in their places": (Path, "replace", replace_and_die(3)),
+    "when all are in their places": (Path, "rename", rename_and_die("done")),
+}
+
+
+@pytest.mark.parametrize("moment", KILLS_INSIDE)
+def test_killed_in_a_directory_that_stays(copied_tagger, fitted, other, tmp_path, moment):
+    estimator, X, _ = fitted("tagger")
+
+    def save():
+        setattr(*KILLS_INSIDE[moment])
+        os.chdir(copied_tagger)
+        other[0].save_pretrained(".")
+
+    assert in_a_process(save) == signal.SIGKILL
+    assert os.listdir(tmp_path) == [copied_tagger.name]
+    expected = estimator if moment == "before the manifest" else other[0]
+    for _ in range(2):
+        loaded = load_pretrained(copied_tagger)
+        assert loaded.predict(X).tolist() == expected.predict(X).tolist()
+        assert loaded.model == expected.model
+        loaded.save_pretrained(copied_tagger)
+        assert not list(copied_tagger.glob(".*"))
+    assert os.listdir(tmp_path) == [copied_tagger.name]
+
+
+def test_nowhere_to_write(fitted, tmp_path, monkeypatch):
+    """It is found before anything is made."""
+    estimator = fitted("tagger")[0]
+    with pytest.raises(OSError, match="could not be saved"):
+        estimator.save_pretrained("/proc/saved")
+    place = tmp_path / "saved"
+    parent_cannot_be_written_to(monkeypatch, place)
+    monkeypatch.setattr(_saved, "write_network", lambda *_: pytest.fail("it is written"))
+    with pytest.raises(PermissionError, match=r"could not be saved \(Permission denied\)"):
+        estimator.save_pretrained(place)
+    assert os.listdir(tmp_path) == []
+
+
+def test_inside_a_saved_directory(fitted, copied_tagger, tmp_path, tiny_bert):
+    before = snapshot(tmp_path)
+    message = r"/new' lies in '.*copy', the directory of a saved estimator"
+    with pytest.raises(ValueError, match=message):
+        fitted("tagger")[0].save_pretrained(copied_tagger / "deep" / "new")
+    for place in (copied_tagger, copied_tagger / "new"):
+        estimator, X, y = make("tagger", tiny_bert, checkpoint_dir=place)
+        with pytest.raises(ValueError, match=r"lies in '.*copy', the directory of a saved"):
+            estimator.fit(X, y)
+    assert snapshot(tmp_path) == before
+
+
+class TestExports:
+    """An ONNX file in a saved directory, which another process may save to in the meantime."""
+
+    @pytest.fixture
+    def meanwhile(self, monkeypatch):
+        """Return the list of functions that are called while a network is exported."""
+        calls = []
+
+        def export(*args, keep, **kwargs):
+            keep.write_bytes(b"a network")
+            for call in calls:
+                call()
+
+        monkeypatch.setattr(_saved, "onnx_network", export)
+        return calls
+
+    @pytest.fixture
+    def tagger(self, copied_tagger):
+        return load_pretrained(copied_tagger)
+
+    def test_another_fit_that_was_saved(self, meanwhile, tagger, copied_tagger, other):
+        meanwhile.append(lambda: other[0].save_pretrained(copied_tagger))
+        with pytest.raises(ValueError, match=r"must be 'model.onnx' and of the fit that is saved"):
+            tagger.export_onnx(copied_tagger / "model.onnx")
+        assert "model.onnx" not in os.listdir(copied_tagger)
+        assert load_pretrained(copied_tagger).model == other[0].model
+
+    def test_the_same_fit_that_was_saved(self, meanwhile, tagger, copied_tagger):
+        changed = copy.copy(tagger)
+        changed.background_bias_ = 0.25
+        meanwhile.append(lambda: changed.save_pretrained(copied_tagger))
+        tagger.export_onnx(copied_tagger / "model.onnx")
+        loaded = load_pretrained(copied_tagger)
+        assert loaded.background_bias_ == 0.25
+        assert internals(loaded).fitted.net.module_.exported == tagger.net_.module_.exported
+        assert not list(copied_tagger.parent.glob(".*"))
+
+    def test_one_that_is_killed(self, meanwhile, tagger, copied_tagger, tmp_path):
+        """Between any two writes the directory can be loaded."""
+        tagger.export_onnx(copied_tagger / "model.onnx")
+        for n in (1, 2, 3):
+            place = shutil.copytree(copied_tagger, tmp_path / f"{n}")
+            again = load_pretrained(place)
+            replace, done = Path.replace, []
+
+            def replaced(self, target, n=n, replace=replace, done=done):
+                replace(self, target)
+                done.append(target)
+                if len(done) == n:
+                    die()
+
+            def export(again=again, place=place, replaced=replaced):
+                Path.replace = replaced
+                again.export_onnx(place / "model.onnx")
+
+            assert in_a_process(export) == signal.SIGKILL
+            exported = load_pretrained(place).net_.module_.exported
+            assert bool(exported[1]) == (n == 3)
+
+
+def test_a_saver_that_waits_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(_files, "_SECONDS", 0.05)
+    said = threading.Event()
+    monkeypatch.setattr(_files, "warn", lambda message: (told.append(message), said.set()))
+    place, told = tmp_path / "saved", []
+    with ThreadPoolExecutor(1) as pool:
+        with replacing(place):
+            waiting = pool.submit(write, place, "second")
+            assert said.wait(60)
+        waiting.result(60)
+    assert told == [
+        f"Another process or thread is saving to {str(place)!r}; this one waits for it."
+    ]
+    assert (place / "words").read_text() == "second"
+
+
+def test_a_lock_of_the_parent_directory_is_none_of_ours(tmp_path):
+    lock = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    write(tmp_path / "saved", "first")
+    os.close(lock)
+    assert os.listdir(tmp_path) == ["saved"]
+
+
 def test_nothing_is_run_unpickled_or_fetched(tmp_path):
     """Without a network, without pickle, and without the base model."""
     code = """
@@ -240,6 +458,21 @@ def test_writers_take_turns(tmp_path):
         list(pool.map(lambda i: write(directory, f"{i}"), range(60)))
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]
     assert len({(directory / name).read_text() for name in FILES}) == 1
+
+
+def test_a_directory_that_is_replaced_again_and_again(fitted, copied_tagger, monkeypatch):
+    monkeypatch.setattr(_files, "_TRIES", 3)
+    load_tokenizer, n_loads = _saving.WordTokenizer, []
+
+    def replace_then_load(path):
+        n_loads.append(path)
+        fitted("tagger")[0].save_pretrained(copied_tagger)
+        return load_tokenizer(path)
+
+    monkeypatch.setattr(_saving, "WordTokenizer", replace_then_load)
+    with pytest.raises(ValueError, match=r"copy' was replaced during each of 3 attempts to load"):
+        load_pretrained(copied_tagger)
+    assert len(n_loads) == 3
 
 
 def test_replaced_while_it_is_loaded(fitted, copied_tagger, tmp_path, monkeypatch):
