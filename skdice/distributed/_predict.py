@@ -2,9 +2,10 @@
 
 import os
 import pickle
+import re
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
 from .._digest import digest
-from .._files import UNFINISHED, as_path, replacing_file, sha256
+from .._files import UNFINISHED, as_path, explained, replacing_file, sha256
 from .._pipeline import take_apart
 from ..estimators import TextEstimator, load_pretrained
 
@@ -26,6 +27,7 @@ from ..estimators import TextEstimator, load_pretrained
 _CHUNK_ROWS = 4096
 # Bytes read from a file at a time; without a limit pyarrow reads whole columns of a row group.
 _BUFFER_BYTES = 1 << 20
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MADE_OF = b"skdice.made_of"
 _PREDICTING = threading.Lock()
 
@@ -66,7 +68,8 @@ def predict_parquet(
         A fitted tagger, classifier or extractor, a search or Pipeline that ends in one, or a
         directory written by ``save_pretrained``, or a model of the hub.
     source : str or PathLike
-        Directory of ``*.parquet`` files (subdirectories included), or one file.
+        Directory of ``*.parquet`` files, or one file. Subdirectories are included, and links to
+        directories are followed.
     destination : str or PathLike
         Directory for the predictions: new, empty, or that of an earlier call. Only one call at a
         time may write there.
@@ -133,8 +136,9 @@ def predict_parquet(
             f"The workers have written parts that are not in {str(out)!r}. They must see the "
             f"destination under the same path as this process."
         )
-    for path in out.rglob(f".*{UNFINISHED}"):  # Of processes that were killed.
-        path.unlink(missing_ok=True)
+    for folder in {(out / name).parent for name in names}:
+        for path in folder.glob(f".*{UNFINISHED}"):  # Processes that were killed left these.
+            path.unlink(missing_ok=True)
     table = pd.DataFrame({"part": names, "n_rows": n_rows})
     table["seconds"] = table["part"].map(seconds).astype(float)
     table["is_new"] = table["part"].isin(seconds)
@@ -162,9 +166,27 @@ def _find_parts(source: Any, destination: Any) -> tuple[Path, Path, list[str]]:
 
 def _parquet_files(directory: Path) -> list[str]:
     """Return the files inside except those that start with "_" or ".", which readers skip too."""
-    files = (path for path in directory.rglob("*.parquet") if not path.is_dir())
-    paths = [path.relative_to(directory) for path in files]
-    return sorted(p.as_posix() for p in paths if not any(step[0] in "_." for step in p.parts))
+    names: list[str] = []
+    if not directory.is_dir():
+        return names
+    for found, folders, files in os.walk(directory, followlinks=True, onerror=_refuse):
+        place = Path(found)
+        folders[:] = [name for name in folders if name[0] not in "_."]
+        for inner in (place / name for name in folders):
+            # Following such a link would never end.
+            if inner.resolve() in [outer.resolve() for outer in inner.parents]:
+                raise ValueError(f"{str(inner)!r} leads back to a directory that it lies in.")
+        for path in (place / name for name in files if name[0] not in "_."):
+            if path.suffix == ".parquet":
+                names.append(path.relative_to(directory).as_posix())
+            elif not path.exists():  # It may stand for a directory on another disk.
+                raise ValueError(f"{str(path)!r} is a link to nothing.")
+    return sorted(names)
+
+
+def _refuse(error: OSError) -> None:
+    """Raise the error of a directory that cannot be read: its rows would be missing."""
+    raise error
 
 
 def _make_job(
@@ -188,13 +210,19 @@ def _make_job(
             f"columns of {type(inner).__name__} must be {len(wanted)} ({', '.join(wanted)}); got "
             f"{list(columns)!r}."
         )
+    for label in task.class_names:
+        if isinstance(label, str) and _SURROGATE.search(label):
+            raise ValueError(
+                f"The label {label!r} has a lone surrogate, which Parquet cannot hold. Fit with "
+                f"other labels."
+            )
     if task.info.is_tagger:
         kind = pa.list_(pa.string())
     elif task.info.name == "questions":
         kind = pa.string()
     else:
         is_matrix = task.is_multilabel
-        kind = pa.list_(pa.int8()) if is_matrix else pa.array(estimator.classes_.tolist()).type
+        kind = pa.list_(pa.int8()) if is_matrix else pa.array(task.class_names).type
     weights = inner.net_.module_.state_dict()
     before = [_learned(step) for step in steps]
     made_by = [before, task, weights, inner.max_length_, inner.runtime, columns, keep, output]
@@ -247,27 +275,35 @@ def _is_finished(name: str, job: Job) -> bool:
 def _predict_part(name: str, estimator: BaseEstimator, job: Job) -> tuple[str, float]:
     """Write the predictions of a part in flat memory; return its name and the seconds."""
     start, path = time.perf_counter(), job.destination / name
-    path.parent.mkdir(parents=True, exist_ok=True)
     file = pq.ParquetFile(job.source / name, buffer_size=_BUFFER_BYTES)
     fields = [*map(file.schema_arrow.field, job.keep), job.output]
     schema = pa.schema(fields, {_MADE_OF: _made_of(name, job)})
     first_row, used = 0, list(dict.fromkeys((*job.columns, *job.keep)))
-    with file, replacing_file(path) as new, pq.ParquetWriter(new, schema) as writer:
-        for batch in file.iter_batches(_CHUNK_ROWS, columns=used):
-            try:
-                columns = [batch[column].to_pylist() for column in job.columns]
-                rows = columns[0] if len(columns) == 1 else [*zip(*columns)]
-                predicted = estimator.predict(rows).tolist()
-            except (TypeError, ValueError) as error:  # Parquet does not check that text is UTF-8.
-                raise ValueError(
-                    f"Part {name!r}, rows {first_row} to {first_row + len(batch) - 1}, of which "
-                    f"row 0 of X is the first: {error}"
-                ) from error
-            kept = [batch[column] for column in job.keep]
-            output = pa.array(predicted, type=job.output.type)
-            writer.write_batch(pa.record_batch([*kept, output], schema=schema))
-            first_row += len(batch)
+    with file, explained(path, f"Part {name!r} of the predictions"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing_file(path) as new, pq.ParquetWriter(new, schema) as writer:
+            for batch in _batches(file, name, used):
+                try:
+                    columns = [batch[column].to_pylist() for column in job.columns]
+                    rows = columns[0] if len(columns) == 1 else [*zip(*columns)]
+                    predicted = estimator.predict(rows).tolist()
+                except (TypeError, ValueError) as error:  # Text in Parquet may be no UTF-8.
+                    raise ValueError(
+                        f"Part {name!r}, rows {first_row} to {first_row + len(batch) - 1}, of "
+                        f"which row 0 of X is the first: {error}"
+                    ) from error
+                kept = [batch[column] for column in job.keep]
+                output = pa.array(predicted, type=job.output.type)
+                writer.write_batch(pa.record_batch([*kept, output], schema=schema))
+                first_row += len(batch)
     return name, time.perf_counter() - start
+
+
+def _batches(file: pq.ParquetFile, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from file.iter_batches(_CHUNK_ROWS, columns=columns)
+    except (OSError, pa.ArrowException) as error:
+        raise ValueError(f"Part {name!r} cannot be read: {error}.") from error
 
 
 def _predict_on_cluster(

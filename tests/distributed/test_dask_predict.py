@@ -1,7 +1,11 @@
 import copy
+import errno
 import itertools
+import os
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,6 +21,7 @@ from skdice.distributed import _predict, predict_parquet
 
 from ..corpora import easy_corpus
 from ..io.conftest import CASES, N_ROWS, fit_once
+from ..spies import internals, limited_file_size
 
 WORDS = pa.list_(pa.string())
 # Columns, type of the predictions.
@@ -118,6 +123,36 @@ class TestPredictions:
         again = predict(tmp_path / "tagger", corpus, tmp_path / "a")
         assert not again["is_new"].any()
 
+    def test_directories_that_are_links(self, tagger, corpus, tmp_path):
+        """They lie on another disk, and have their rows in the corpus."""
+        (corpus / "sub").rename(tmp_path / "elsewhere")
+        (tmp_path / "elsewhere").rename(tmp_path / "disk")
+        (corpus / "sub").symlink_to(tmp_path / "disk")
+        (corpus / "_old").symlink_to(tmp_path / "nowhere")
+        assert predict(tagger, corpus, tmp_path / "out")["n_rows"].sum() == N_ROWS
+        for name, target, message in (
+            ("loop", corpus.parent, r"loop' leads back to a directory that it lies in"),
+            ("loop", ".", "loop' leads back"),
+            ("sub/loop", corpus, "sub/loop' leads back"),
+            ("day=2", tmp_path / "nowhere", "day=2' is a link to nothing"),
+        ):
+            (corpus / name).symlink_to(target)
+            with pytest.raises(ValueError, match=message):
+                predict(tagger, corpus, tmp_path / "out")
+            (corpus / name).unlink()
+
+    def test_a_directory_that_cannot_be_read(self, tagger, corpus, tmp_path, monkeypatch):
+        scan = os.scandir
+
+        def refuse(path):
+            if Path(path).name == "sub":
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+            return scan(path)
+
+        monkeypatch.setattr(os, "scandir", refuse)
+        with pytest.raises(PermissionError, match=r"corpus/sub"):
+            predict(tagger, corpus, tmp_path / "out")
+
     def test_a_search_in_a_pipeline(self, tagger, corpus, tmp_path):
         search = GridSearchCV(tagger, {}, cv=2)
         search.best_estimator_ = Pipeline([("tag", tagger)])
@@ -188,6 +223,28 @@ class TestResuming:
 
 
 class TestBadInput:
+    @pytest.mark.parametrize("n_bytes", [2, 200, 600])
+    def test_a_full_disk(self, tagger, corpus, tmp_path, n_bytes):
+        message = r"Part '.*.parquet' of the predictions could not be saved \(File too large\)"
+        with limited_file_size(n_bytes), pytest.raises(OSError, match=message):
+            predict(tagger, corpus, tmp_path / "out")
+        assert not list((tmp_path / "out").rglob(".*"))
+
+    def test_a_part_that_is_damaged_inside(self, tagger, corpus, tmp_path):
+        path = corpus / "part-3.parquet"
+        content = bytearray(path.read_bytes())
+        n_footer = int.from_bytes(content[-8:-4], "little") + 8
+        path.write_bytes(bytes(len(content) - n_footer) + content[-n_footer:])
+        with pytest.raises(ValueError, match=r"Part 'part-3.parquet' cannot be read"):
+            predict(tagger, corpus, tmp_path / "out")
+
+    def test_a_label_that_parquet_cannot_hold(self, tagger, corpus, tmp_path):
+        classes = np.array(["B-\ud800", *tagger.classes_[1:]], dtype=object)
+        task = replace(internals(tagger).task, classes=classes)
+        with pytest.raises(ValueError, match=r"label 'B-.ud800' has a lone surrogate, which Parq"):
+            predict(internals(tagger).with_task(task), corpus, tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+
     @pytest.mark.parametrize("given, error, message", [
         ({"columns": "tokens"}, ValueError, "'part-1.parquet'.*'tokens'"),
         ({"keep": "tokens"}, ValueError, "'tokens'"),
