@@ -13,7 +13,7 @@ from .._files import read_one_version
 from .._parameters import check_number, check_option
 from .._pretrained import is_hub_id
 from ..exceptions import warn
-from ..fitting import Fitted, Settings, make_net
+from ..fitting import Fitted, make_net
 from ..io import (
     ONNX,
     checked_files,
@@ -27,6 +27,7 @@ from ..io import (
     upload,
 )
 from ..nn import PRECISIONS, is_first_process, resolve_device, seeded
+from ..tasks import Task
 from ..text import TextReader, WordTokenizer
 from ._shared import SharedParameters
 
@@ -280,15 +281,12 @@ def _read_fitted(
     # The saved tokenizer may put a space before a text; words are cut as they were in the fit.
     tokenizer.word_prefix = network["word_prefix"]
     reader = TextReader(tokenizer, network["max_length"])
-    task, lr = learned["task"], network["lr"]
-    names = ("precision", "max_epochs", "lr")
-    taken = {name: network[name] for name in names}
+    task: Task = learned["task"]
+    options = {
+        name: network[name] for name in ("precision", "predict_precision", "max_epochs", "lr")
+    }
     net = make_net(
-        task,
-        Settings(str(place), device=device, **taken, head_lr=lr),
-        reader,
-        criterion=task.criterion(learned["loss"]),
-        predict_precision=network["predict_precision"],
+        task, reader, task.criterion(learned["loss"]), model=place, device=device, **options
     )
     with seeded(0, device):  # New layers are drawn before their weights are read.
         net.initialize()

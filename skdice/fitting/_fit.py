@@ -35,7 +35,7 @@ from ..nn import (
 from ..tasks import Rows, Task
 from ._fitted import FitResult, Fitted
 from ._folds import Folds
-from ._network import logits_of, make_batcher, make_net
+from ._network import NET_SETTINGS, logits_of, make_batcher, make_net
 from ._plan import Plan, choose, choose_again
 from ._settings import Settings
 from .auto import Choice, table_of
@@ -176,9 +176,9 @@ def train_network(
     criterion = task.criterion(settings.loss)
     net = make_net(
         task,
-        settings,
         reader,
-        criterion=criterion,
+        criterion,
+        **{name: getattr(settings, name) for name in NET_SETTINGS},
         predict_precision="fp32" if "precision" in plan.choices else settings.precision,
         begun=plan.initial.begun if plan.initial is not None and is_first else None,
         callbacks=callbacks,

@@ -120,7 +120,7 @@ def _begin_pairs(
     """
     # A task that has learned already, as those of folds, has similarities of other rows.
     task = replace(task, similarities=None)
-    is_compared = "frames" in module_of(task, settings, reader)[1]
+    is_compared = "frames" in module_of(task, reader, settings.model)[1]
     found = _regress(task, settings, reader, rows, seed) if is_compared else None
     if found is None:
         return task, None, {}
@@ -170,7 +170,10 @@ def _regress(
     is less than 1 are scaled: else all rows together would say less than a few do. If a class is
     missing or the states are not finite, it is None: training says so.
     """
-    device, (kind, arguments) = settings.device, module_of(task, settings, reader)
+    device = settings.device
+    kind, arguments = module_of(
+        task, reader, settings.model, settings.n_frozen_layers, settings.peft_config
+    )
     rows = rows.distinct()
     target, groups, n_classes = task.targets(rows), rows.group_numbers, len(task.classes)
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)

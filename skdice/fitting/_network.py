@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..losses import Loss
 from ..nn import (
     BATCH_TOKENS,
     MODULES,
@@ -21,17 +22,27 @@ from ..tasks import Logits, Task
 from ..text import EncodedDataset, TextReader
 from ._settings import Settings
 
+# The settings of a fit that its networks are made with.
+NET_SETTINGS = (
+    *("model", "n_frozen_layers", "peft_config", "lr", "head_lr", "max_epochs", "batch_size"),
+    *("weight_decay", "warmup", "clip_norm", "precision", "device"),
+)
+
 
 def module_of(
-    task: Task, settings: Settings, reader: TextReader
+    task: Task,
+    reader: TextReader,
+    model: str | os.PathLike[str],
+    n_frozen_layers: int | None = None,
+    peft_config: Any = None,
 ) -> tuple[type[TextModule], dict[str, Any]]:
     """Return the class of the module of a task, and the arguments that make it."""
     head, tokenizer = task.head, reader.tokenizer
     arguments: dict[str, Any] = {
-        "model": os.fspath(settings.model),
+        "model": os.fspath(model),
         "n_classes": head.n_outputs,
-        "n_frozen_layers": settings.n_frozen_layers,
-        "peft_config": settings.peft_config,
+        "n_frozen_layers": n_frozen_layers,
+        "peft_config": peft_config,
         **head.module,
     }
     # Each text of a pair is read by itself as well, if it can be seen where the second one begins.
@@ -42,30 +53,24 @@ def module_of(
 
 def make_net(
     task: Task,
-    settings: Settings,
     reader: TextReader,
+    criterion: Loss,
     *,
-    criterion: Any,
-    predict_precision: str,
-    **more: Any,
+    model: str | os.PathLike[str],
+    n_frozen_layers: int | None = None,
+    peft_config: Any = None,
+    **options: Any,
 ) -> TextNet:
-    """Return a network that is not initialised yet; nothing of the settings is open."""
-    kind, arguments = module_of(task, settings, reader)
-    names = ("lr", "head_lr", "max_epochs", "batch_size", "weight_decay", "warmup", "clip_norm")
-    return TextNet(
-        kind,
-        criterion,
-        **{f"module__{name}": value for name, value in arguments.items()},
-        **{name: getattr(settings, name) for name in (*names, "precision", "device")},
-        predict_precision=predict_precision,
-        **more,
-    )
+    """Return a network for a task, which is not initialised yet; the options are TextNet's."""
+    kind, arguments = module_of(task, reader, model, n_frozen_layers, peft_config)
+    of_module = {f"module__{name}": value for name, value in arguments.items()}
+    return TextNet(kind, criterion, **of_module, **options)
 
 
 def make_batcher(
     dataset: EncodedDataset, reader: TextReader, n_windows: int, module: TextModule
 ) -> Batcher:
-    """Return what makes batches of about so many windows, for a network."""
+    """Return what makes batches of about ``n_windows`` windows for a network."""
     tokenizer = reader.tokenizer
     # Without the ids of pieces, MPNet counts the padding before a text among its positions.
     pads_left = tokenizer.pads_left and module.type_table is None
