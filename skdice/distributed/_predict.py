@@ -100,8 +100,8 @@ def predict_parquet(
         If the estimator is not fitted or not of this library; if there is no source; if a part
         cannot be read, lacks a column or has a row that the estimator does not take; or if the
         destination has other files than predictions of this estimator for these columns of the
-        source as it is now. A digest in each file tells; a step before the estimator of which there
-        is none, as one with a lambda, is refused.
+        source as it is now, which a digest in each file tells. A step before the estimator that has
+        no digest, such as one with a lambda, is refused.
 
     Notes
     -----
@@ -145,7 +145,9 @@ def predict_parquet(
     return table
 
 
-def _find_parts(source: Any, destination: Any) -> tuple[Path, Path, list[str]]:
+def _find_parts(
+    source: str | os.PathLike[str], destination: str | os.PathLike[str]
+) -> tuple[Path, Path, list[str]]:
     """Return both directories, and the sorted names of the parts, with slashes."""
     place, out = as_path(source, "source"), as_path(destination, "destination")
     if place == out or place in out.parents or out in place.parents:
@@ -190,7 +192,12 @@ def _refuse(error: OSError) -> None:
 
 
 def _make_job(
-    estimator: BaseEstimator, source: Path, destination: Path, columns: Any, keep: Any, output: Any
+    estimator: BaseEstimator,
+    source: Path,
+    destination: Path,
+    columns: str | Sequence[str],
+    keep: str | Sequence[str],
+    output: str,
 ) -> Job:
     steps, inner = take_apart(estimator)
     if not isinstance(inner, TextEstimator):
@@ -230,7 +237,7 @@ def _make_job(
 
 
 def _learned(value: Any) -> Any:
-    """Return an estimator, or those in a list, as its class and all that it has."""
+    """Return an estimator as its class and all its attributes; so also inside lists."""
     if isinstance(value, list | tuple):
         return [*map(_learned, value)]
     if isinstance(value, type) or not hasattr(value, "get_params"):

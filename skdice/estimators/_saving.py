@@ -31,7 +31,7 @@ from ..tasks import Task
 from ..text import TextReader, WordTokenizer
 from ._shared import SharedParameters
 
-# Of strings that a fit gives, and a file that was changed may not have.
+# The strings that a saved fit may contain; a tampered file could hold others.
 _OPTIONS = {
     "scheme": (None, "IOB1", "IOB2", "IOBES"),
     "splitter": ("words", "characters"),
@@ -56,10 +56,10 @@ class SavedEstimator(SharedParameters):
 
         It has the weights (``model.safetensors``), ``config.json`` with the labels, the tokenizer,
         ``skdice.json`` (parameters, what the fit has learned, and the SHA-256 of the other files)
-        and a model card (``README.md``). There is no pickle in it. Saved are the fit as it was and
-        the parameters as they are set, which the next fit takes, but for ``device``, ``callbacks``,
-        ``peft_config`` (adapters are merged into the weights) and a ``random_state`` that is no
-        int. In a job of several processes only the first one saves.
+        and a model card (``README.md``). There is no pickle in it. The fit is saved as it was, and
+        the parameters as they are set now, for the next fit. Not saved are ``device``,
+        ``callbacks``, ``peft_config`` (adapters are merged into the weights) and a ``random_state``
+        that is no int. In a job of several processes only the first one saves.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class SavedEstimator(SharedParameters):
             If ``directory`` has files of something else or lies inside a saved directory, or a
             parameter or label is of a type that JSON cannot hold.
         OSError
-            If the disk is full, or the file system does not let us.
+            If the disk is full, or the directory cannot be written to.
 
         Examples
         --------
@@ -177,8 +177,8 @@ class SavedEstimator(SharedParameters):
         device : str, optional
             The ``device`` of the estimator; by default a GPU if there is one.
         revision, token : str, optional
-            Of a model of the hub: its branch, tag or commit, and what opens a private one, if that
-            is not the token of ``hf auth login``.
+            For a model of the hub: its branch, tag or commit, and a token that may read it, by
+            default that of ``hf auth login``.
 
         Returns
         -------
@@ -219,7 +219,9 @@ class SavedEstimator(SharedParameters):
             exported = str(place / ONNX), manifest["sha256"].get(ONNX, "")
             estimator._fitted.net.module_.exported = exported
             for attribute, decision in estimator.internals.fitted.task.decision.items():
-                setattr(copy.copy(estimator), attribute, decision)  # It has to be one that can be.
+                setattr(
+                    copy.copy(estimator), attribute, decision
+                )  # Setting the decision checks it.
         except MemoryError:
             raise
         except Exception as error:  # Each type of value has errors of its own.
@@ -232,12 +234,12 @@ class SavedEstimator(SharedParameters):
 
 
 def load_pretrained(directory: str | os.PathLike[str], **options: str | None) -> Any:
-    """Load the estimator that a directory or a model of the hub holds, of whatever class it is.
+    """Load an estimator of any class from a directory or a model of the hub.
 
     Parameters
     ----------
     directory, **options
-        As of ``from_pretrained`` of an estimator, such as :meth:`DiceTokenTagger.from_pretrained`.
+        As for ``from_pretrained`` of an estimator, such as :meth:`DiceTokenTagger.from_pretrained`.
 
     Returns
     -------
@@ -275,7 +277,7 @@ def _check_learned(learned: dict[str, Any], network: dict[str, Any]) -> None:
 def _read_fitted(
     place: Path, learned: dict[str, Any], network: dict[str, Any], device: str
 ) -> Fitted:
-    """Return what was learned, with a network that is made from the fit and its files alone."""
+    """Return what was learned, with a network that is made from the saved files."""
     device = resolve_device(device)
     tokenizer = WordTokenizer(str(place))
     # The saved tokenizer may put a space before a text; words are cut as they were in the fit.

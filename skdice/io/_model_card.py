@@ -31,7 +31,7 @@ _LEFT_OUT = (
 
 
 def model_card(name: str, kind: type, parameters: dict[str, Any], fitted: Fitted) -> str:
-    """Return the text of README.md, for a directory with a name and an estimator of some kind."""
+    """Return the text of README.md for an estimator of a class in a directory called ``name``."""
     model, task = str(parameters["model"]), fitted.task
     is_of_hub = not os.path.isdir(model) and is_hub_id(model)
     base = _code(model if is_of_hub else os.path.basename(os.path.abspath(model)))

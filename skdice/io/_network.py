@@ -13,7 +13,7 @@ from .._pretrained import CONFIG, TOKENIZER, TOKENIZER_CONFIG, quiet_transformer
 from ..fitting import Fitted
 from ..nn import HEAD, TRANSFORMER, TextModule
 
-# A saved directory has these, and HEAD where transformers has no class for the head.
+# HEAD is there if transformers has no class for the head.
 _WEIGHTS = "model.safetensors"
 FILES = frozenset({CONFIG, TOKENIZER, TOKENIZER_CONFIG, _WEIGHTS, HEAD})
 _MEMBERS = "members."
@@ -25,7 +25,7 @@ def write_network(directory: Path, fitted: Fitted) -> None:
     transformer: Any = module.transformer
     tokenizer = fitted.reader.tokenizer.tokenizer
     with quiet_transformers():
-        # One file of any size: its name is known.
+        # All weights are in one file, so that its name is known.
         transformer.save_pretrained(directory, max_shard_size=10**15)
         # Templates for chats would be files, and directories, of their own.
         tokenizer.save_pretrained(directory, save_jinja_files=False)
@@ -43,7 +43,7 @@ def write_network(directory: Path, fitted: Fitted) -> None:
     if hasattr(transformer.config, "use_mems_eval"):
         entries["use_mems_eval"] = False  # States of other texts are not handed on.
     _update(directory / CONFIG, entries)
-    # Where transformers gives a model raw text, and skdice gives it words.
+    # transformers gives the tokenizer of a tagger raw text; skdice gives it words.
     splits_words = task.info.name == "tagging"
     _set_up_tokenizer(directory, fitted.reader.max_length, module, splits_words)
     mode = (directory / CONFIG).stat().st_mode
@@ -57,8 +57,8 @@ def write_network(directory: Path, fitted: Fitted) -> None:
 def _refuse_other_heads(directory: Path, config: Any) -> None:
     """Have transformers load the encoder alone.
 
-    It has no class for this head and would draw the weights of another one at random. Empty tensors
-    in their place make that an error.
+    transformers has no class for this head and would draw the weights of another head at random.
+    Empty tensors in their place make that an error.
     """
     from transformers import AutoModelForSequenceClassification
 
@@ -73,15 +73,15 @@ def _refuse_other_heads(directory: Path, config: Any) -> None:
 def _set_up_tokenizer(
     directory: Path, max_length: int, module: TextModule, splits_words: bool
 ) -> None:
-    """Have the tokenizer give what the network was trained on."""
+    """Make the saved tokenizer cut texts as the fit did."""
     settings: dict[str, Any] = {"model_max_length": max_length}
-    if module.takes_types:  # Some tokenizers give none unless told to.
+    if module.takes_types:  # Some tokenizers return no token types unless told to.
         settings["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
     content = read_json(directory / TOKENIZER)
     steps = content["pre_tokenizer"]
     # A byte-level BPE has to read the first word of a text as all others, after a space.
     if splits_words and steps and steps["type"] == "ByteLevel":
-        # Some classes of transformers go by the one, some by the other.
+        # Some classes of transformers read the one setting, some the other.
         settings["add_prefix_space"] = steps["add_prefix_space"] = True
         text = json.dumps(content, ensure_ascii=False, indent=2)
         (directory / TOKENIZER).write_text(text, encoding="utf-8")
@@ -94,9 +94,9 @@ def _update(path: Path, entries: dict[str, Any]) -> None:
 
 
 def load_head(module: TextModule, directory: Path) -> None:
-    """Load the weights that are not the transformer's, into a module that has loaded those.
+    """Load all weights but the transformer's into a module whose transformer is loaded.
 
-    A ValueError says which weights the files or the network have alone.
+    It is a ValueError if the files or the network have weights that the other one lacks.
     """
     head = load_file(directory / HEAD) if (directory / HEAD).exists() else {}
     members = {name.split(".")[1] for name in head if name.startswith(_MEMBERS)}

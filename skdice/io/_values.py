@@ -15,10 +15,10 @@ from ..text import Similarities
 
 
 def to_json(value: Any, name: str) -> Any:
-    """Return what ``json.dumps`` can hold of a value, so that :func:`from_json` gives it back.
+    """Return a value in a form that ``json.dumps`` takes and :func:`from_json` turns back.
 
     NumPy's scalars become Python's, paths become str, tensors arrays; all else keeps its type. A
-    value of a type that cannot be held is a ValueError, which calls it by ``name``.
+    value of another type is a ValueError, which calls it ``name``.
     """
     if isinstance(value, np.generic) and value.dtype.kind in "biufU":  # No dates.
         value = value.item()
@@ -43,7 +43,7 @@ def to_json(value: Any, name: str) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """Return the value that :func:`to_json` was given; raise something if it never gives this."""
+    """Return the value that :func:`to_json` was given; other JSON raises an error of any type."""
     if isinstance(value, list):
         return [from_json(item) for item in value]
     if not isinstance(value, dict):
@@ -54,7 +54,7 @@ def from_json(value: Any) -> Any:
 def _make_array(parts: list[Any]) -> np.ndarray:
     dtype, shape, values = parts
     array = np.empty(len(values), dtype=dtype)
-    for i, item in enumerate(values):  # At once, tuples would become rows.
+    for i, item in enumerate(values):  # If they were assigned at once, tuples would become rows.
         array[i] = item
     return array.reshape(shape)
 
@@ -75,7 +75,7 @@ def _parts_of_object(value: Any) -> list[Any]:
 
 
 def _make_object(parts: list[Any]) -> Any:
-    """Return an object of skdice, or a loss of a class that others have imported."""
+    """Return an object of skdice, or a loss of a user's class that has been imported."""
     kinds = subclasses(Loss) | subclasses(Task) | subclasses(Similarities)
     if parts[0] not in kinds:
         raise ValueError(
@@ -85,7 +85,7 @@ def _make_object(parts: list[Any]) -> Any:
 
 
 def class_name(kind: type) -> str:
-    """Return by which name a class is saved: those of others with their module."""
+    """Return the name that a class is saved by; it has the module if that is not skdice's."""
     is_own = kind.__module__.partition(".")[0] == "skdice"
     return kind.__name__ if is_own else f"{kind.__module__}.{kind.__qualname__}"
 
@@ -99,7 +99,8 @@ def subclasses(kind: type) -> dict[str, Any]:
     return found
 
 
-# Of each type, what takes its values apart and what makes them again; an object may be a tuple.
+# For each kind: its types, what takes a value apart, and what makes it again. Objects come before
+# tuples, since some of them are tuples.
 _KINDS: dict[str, tuple[Any, Any, Any]] = {
     "object": (Loss | Task | Similarities, _parts_of_object, _make_object),
     "float": (float, repr, float),
