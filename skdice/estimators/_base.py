@@ -84,7 +84,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
 
     net_ = FittedAttribute[TextNet]("net")
     loss_ = FittedAttribute[Loss]("loss")
-    choices_ = FittedAttribute[pd.DataFrame]("choices")
+    choices_ = FittedAttribute[pd.DataFrame]("choice_table")
     history_ = FittedAttribute[pd.DataFrame]("history")
     max_epochs_ = FittedAttribute[int]("net.max_epochs")
     lr_ = FittedAttribute[float]("net.lr")

@@ -1,5 +1,6 @@
 """The parameters of estimators as scikit-learn sees them, and texts of all docstrings."""
 
+from difflib import get_close_matches
 from typing import Any, Self
 
 from ..fitting import Settings
@@ -53,4 +54,11 @@ class SharedParameters(BaseEstimator, Settings):
                 f"'loss__{nested[0]}' needs a loss object, as loss=DiceLoss() of skdice.losses; "
                 f"loss={loss!r} is a name. Set {nested[0]!r} on the estimator."
             )
+        known = list(self.get_params(deep=False))
+        for name in (name.partition("__")[0] for name in params):
+            if name not in known and (near := get_close_matches(name, known, n=1)):
+                raise ValueError(
+                    f"Invalid parameter {name!r} for estimator {type(self).__name__}. Did you mean "
+                    f"{near[0]!r}? Valid parameters are: {known}."
+                )
         return super().set_params(**params)

@@ -1,6 +1,9 @@
 """What a fit has learned, as one value."""
 
+import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,6 +12,32 @@ from ..losses import Loss
 from ..nn import TextNet
 from ..tasks import Task
 from ..text import TextReader
+
+_COLUMNS = 100  # of characters, in which a table of choices is printed
+
+
+class ChoiceTable(pd.DataFrame):
+    """The choices of a fit: a DataFrame that is printed with the whole of its last column."""
+
+    @property
+    def _constructor(self) -> Callable[..., pd.DataFrame]:
+        return pd.DataFrame  # What is made of the table is a plain DataFrame.
+
+    def __repr__(self) -> str:
+        if self.empty:
+            return "DataFrame without rows: no parameter was left open."
+        before = self.iloc[:, :-1].to_string().splitlines()
+        indent = " " * (len(before[0]) + 2)
+        last = [self.columns[-1], *self.iloc[:, -1]]
+        width = max(_COLUMNS, len(indent) + 40)
+        wrap = partial(textwrap.fill, subsequent_indent=indent, break_on_hyphens=False)
+        lines = [wrap(str(x), width, initial_indent=f"{row}  ") for row, x in zip(before, last)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str | None:
+        with pd.option_context("display.max_colwidth", None):
+            html: str | None = super()._repr_html_()  # type: ignore[misc]
+        return html
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,6 +59,11 @@ class Fitted:
     n_unlabeled: int
     feature_names: np.ndarray | None  # the columns of X, if it was a table with names
     interrupted: bool  # whether an error ended the fit before its end
+
+    @property
+    def choice_table(self) -> pd.DataFrame:
+        """The choices as a user sees them."""
+        return ChoiceTable(self.choices)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

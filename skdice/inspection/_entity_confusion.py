@@ -12,7 +12,7 @@ from ._entity_pairs import EntityDisplay, EntityRows, pair_entities, read_entiti
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_NONE = "none"
+_BORDER, _NONE = "wrong border", "none"
 
 
 class EntityConfusionDisplay(EntityDisplay):
@@ -22,10 +22,12 @@ class EntityConfusionDisplay(EntityDisplay):
 
     Parameters
     ----------
-    frame : DataFrame of shape (n_labels + 1, n_labels + 1)
+    frame : DataFrame of shape (n_labels + 2, n_labels + 2)
         Counts of entities with the same words on both sides, by gold label (rows) and predicted
-        label (columns). The last column, ``"none"``, has the gold entities without such a
-        counterpart; the last row, ``"none"``, the predicted ones.
+        label (columns). ``"wrong border"``, the last column but one, has the gold entities that
+        only overlap with a predicted one; ``"none"``, the last column, those that were missed.
+        The rows of these names have the predicted entities that only overlap with a gold one, and
+        the spurious ones.
 
     Attributes
     ----------
@@ -33,14 +35,14 @@ class EntityConfusionDisplay(EntityDisplay):
     figure_ : matplotlib Figure
     im_ : matplotlib AxesImage
         Shares of each row.
-    text_ : ndarray of shape (n_labels + 1, n_labels + 1), dtype=object
+    text_ : ndarray of shape (n_labels + 2, n_labels + 2), dtype=object
         The matplotlib Text of each count; None where it is 0.
 
     Notes
     -----
     Each entity is counted once: a row adds up to the gold entities of the label, a column to the
-    predicted ones. An entity with a wrong border is in ``"none"`` on both sides, as it is wrong in
-    the metrics; :class:`TaggingErrors` tells such errors from others.
+    predicted ones. Entities are paired as in :class:`TaggingErrors`, so that both count the same
+    errors. An entity with a wrong border is wrong in the metrics, as is a missed or spurious one.
 
     Examples
     --------
@@ -49,11 +51,12 @@ class EntityConfusionDisplay(EntityDisplay):
     >>> y_pred = [["B-PER", "I-PER", "O", "B-PER"], ["O", "B-PER", "B-LOC", "O"]]
     >>> display = EntityConfusionDisplay.from_predictions(y_true, y_pred)  # doctest: +SKIP
     >>> display.frame  # doctest: +SKIP
-    predicted  LOC  PER  none
+    predicted     LOC  PER  wrong border  none
     gold
-    LOC          0    1     2
-    PER          0    1     0
-    none         1    1     0
+    LOC             0    1             1     1
+    PER             0    1             0     0
+    wrong border    1    0             0     0
+    none            0    1             0     0
     """
 
     def __init__(self, *, frame: pd.DataFrame) -> None:
@@ -77,7 +80,7 @@ class EntityConfusionDisplay(EntityDisplay):
         ------
         TypeError, ValueError
             If the numbers of sentences or tags differ, a row is of another kind, or an entity does
-            not lie in its sentence, with the row; or if a label is "none".
+            not lie in its sentence, with the row; or if a label is "none" or "wrong border".
         """
         gold = read_entities(y_true, "y_true")
         predicted = read_entities(y_pred, "y_pred", [row.n_words for row in gold])
@@ -87,14 +90,16 @@ class EntityConfusionDisplay(EntityDisplay):
                 if pair.kind in ("correct", "wrong label"):
                     counts[pair.spans[0].label, pair.spans[1].label] += 1
                     continue
-                counts.update((span.label, _NONE) for span in [pair.gold] if span)
-                counts.update((_NONE, span.label) for span in [pair.predicted] if span)
-        labels = sorted({label for pair in counts for label in pair} - {_NONE})
-        if any(span.label == _NONE for row in (*gold, *predicted) for span in row.spans):
-            raise ValueError(
-                f"The label {_NONE!r} stands for entities without a counterpart; rename yours."
-            )
-        names = [*labels, _NONE]
+                other = _BORDER if pair.gold and pair.predicted else _NONE
+                counts.update((span.label, other) for span in [pair.gold] if span)
+                counts.update((other, span.label) for span in [pair.predicted] if span)
+        labels = sorted({span.label for row in (*gold, *predicted) for span in row.spans})
+        for name in (_BORDER, _NONE):
+            if name in labels:
+                raise ValueError(
+                    f"The label {name!r} stands for entities without a counterpart; rename yours."
+                )
+        names = [*labels, _BORDER, _NONE]
         frame = pd.DataFrame(
             [[counts[row, column] for column in names] for row in names],
             index=pd.Index(names, dtype=object, name="gold"),
@@ -116,9 +121,9 @@ class EntityConfusionDisplay(EntityDisplay):
             color = "white" if shares[i, j] > 0.65 else "black"
             text = ax.text(j, i, counts[i, j], color=color, fontsize=8, ha="center", va="center")
             self.text_[i, j] = text
-        # Entities without a counterpart are no label.
-        ax.axhline(n - 1.5, color="black", linewidth=0.8)
-        ax.axvline(n - 1.5, color="black", linewidth=0.8)
+        # The last two are no labels.
+        ax.axhline(n - 2.5, color="black", linewidth=0.8)
+        ax.axvline(n - 2.5, color="black", linewidth=0.8)
         labels = [str(label).replace("$", r"\$") for label in self.frame.index]
         ax.set_xticks(range(n), labels, rotation=45, ha="right", rotation_mode="anchor")
         ax.set_yticks(range(n), labels)

@@ -140,7 +140,7 @@ class LossComparisonDisplay:
     Notes
     -----
     The bar of a loss is the 95 % interval of its difference, over test rows but not over seeds,
-    drawn from the baseline's mean.
+    drawn from the baseline's mean and cut at 0 and 100 %.
     """
 
     def __init__(self, comparison: Any, *, metric: str = "f1") -> None:
@@ -163,7 +163,7 @@ class LossComparisonDisplay:
         bounds = base + differences[["delta_low", "delta_high"]].to_numpy().T
         interval = f"95 % interval of the difference to {baseline}"
         self.interval_lines_ = ax.hlines(
-            y, *bounds, color=_COLOR, linewidth=5, alpha=0.3, label=interval
+            y, *bounds.clip(0, 100), color=_COLOR, linewidth=5, alpha=0.3, label=interval
         )
         self.mean_points_ = ax.scatter(
             means, y, marker="D", color=_COLOR, zorder=3, label="mean over the seeds"
@@ -176,7 +176,9 @@ class LossComparisonDisplay:
         )
         ax.set_yticks(y, labels=list(scores.index))
         name = "F1" if self.metric == "f1" else self.metric.replace("_", " ").capitalize()
-        ax.set(xlabel=f"{name} (%)", ylabel="Loss", ylim=(n_losses - 0.5, -0.5))
+        left, right = ax.get_xlim()
+        limits = {"xlim": (max(left, -1), min(right, 101)), "ylim": (n_losses - 0.5, -0.5)}
+        ax.set(xlabel=f"{name} (%)", ylabel="Loss", **limits)
         ax.grid(axis="x", alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, fontsize=8)

@@ -12,12 +12,13 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from .._inputs import check_tags, check_token_lists
+from .._inputs import check_tags, check_token_lists, count_of
 from .._typing import TagSequences, TokenLists
 from ..metrics import EntitySpan, are_chunk_tags, check_tag_sequences, get_entities
 from ..text import are_characters
 from ._entity_pairs import ENTITY_KINDS, EntityPair, pair_entities
 
+_N_PRINTED = 10  # rows
 _PAGES = Environment(
     loader=PackageLoader(__package__, ""),
     autoescape=True,
@@ -98,7 +99,9 @@ class TaggingErrors:
     >>> y_true = [["B-PER", "I-PER", "O", "B-LOC"], ["B-ORG", "O", "O"]]
     >>> y_pred = [["B-PER", "O", "O", "B-LOC"], ["B-PER", "O", "O"]]
     >>> errors = TaggingErrors.from_predictions(X, y_true, y_pred)
-    >>> errors.frame[["row", "kind", "gold_label", "predicted_label", "text"]]
+    >>> errors
+    2 sentences, entities: 1 correct, 1 wrong label, 1 wrong border, 0 wrong border and label,
+    0 missed, 0 spurious. The first rows:
        row          kind gold_label predicted_label      text
     0    0  wrong border        PER             PER  Anna Lee
     1    0       correct        LOC             LOC      Oslo
@@ -156,6 +159,19 @@ class TaggingErrors:
             As `X` and `y_true` of :meth:`from_predictions`, with its errors.
         """
         return cls.from_predictions(X, y, tagger.predict(X))
+
+    def __repr__(self) -> str:
+        return "\n".join([self._count_kinds(), *self._first_rows().to_string().splitlines()])
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self._count_kinds()}</p>{self._first_rows().to_html()}"
+
+    def _count_kinds(self) -> str:
+        kinds = ", ".join(f"{n} {kind}" for kind, n in self.summary().loc["all"].items())
+        return f"{count_of(len(self.sentences), 'sentence')}, {self.unit}: {kinds}. The first rows:"
+
+    def _first_rows(self) -> pd.DataFrame:
+        return self.frame[["row", "kind", "gold_label", "predicted_label", "text"]].head(_N_PRINTED)
 
     def summary(self) -> pd.DataFrame:
         """Count the kinds of results for each gold label, spurious ones by their predicted label.

@@ -90,6 +90,9 @@ class LossComparison:
             [dict(zip(names, run)) | run.counts.of_all_rows() for run in self._runs]
         )
 
+    def __repr__(self) -> str:
+        return f"{self._lay_out(str, '{}').to_string(index=False)}\n{self.caption()}"
+
     def table(self) -> pd.DataFrame:
         """Sum the scores up, a row per loss.
 

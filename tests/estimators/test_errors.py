@@ -4,12 +4,16 @@ Rows that no estimator can use are in test_bad_input, and the words that users a
 test_bad_input_table. Settings that are known to collapse are told.
 """
 
+import ast
+import re
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import skdice
 from skdice._pretrained import quiet_transformers
@@ -330,3 +334,27 @@ def test_a_preset_that_is_known_to_collapse(cls, tiny_bert):
     with pytest.warns(UserWarning, match="known to collapse") as record:
         make(cls, tiny_bert, loss="dsc-paper").fit(*ROWS[cls])
     assert len([w for w in record if "known to collapse" in str(w.message)]) == 1
+
+
+@pytest.mark.parametrize("given, near", [
+    ({"max_epoch": 3}, "max_epochs"), ({"bacth_size": 8}, "batch_size"),
+    ({"los__gamma": 1.0}, "loss"), ({"temperature": 1e-4}, None),
+])  # fmt: skip
+def test_an_unknown_parameter_gets_the_nearest_name(given, near):
+    (name,) = given
+    message = f"Invalid parameter '{name.partition('__')[0]}' for estimator DiceTokenTagger"
+    with pytest.raises(ValueError) as caught:
+        skdice.DiceTokenTagger().set_params(**given)
+    assert str(caught.value).startswith(message)
+    assert (f"Did you mean {near!r}?" in str(caught.value)) is (near is not None)
+    assert "Valid parameters are: [" in str(caught.value)
+
+
+def test_the_grid_that_an_error_shows_can_be_pasted(tiny_bert):
+    classifier = make(skdice.DiceTextClassifier, tiny_bert)
+    X, y = easy_texts(12)
+    with pytest.raises(ValueError) as caught:
+        clone(classifier).set_params(loss="ce", alpha=0.3).fit(X, y)
+    grid = ast.literal_eval(re.search(r"\[\{.+\}\]", str(caught.value))[0])
+    search = GridSearchCV(classifier, grid, cv=2, error_score="raise").fit(X, y)
+    assert search.cv_results_["params"] == [{"loss": "ce"}, {"alpha": 0.3, "loss": "tversky"}]

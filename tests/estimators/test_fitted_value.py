@@ -1,8 +1,11 @@
 """What a fit has learned is one value; attributes that end in _ are parts of it."""
 
 import copy
+import html
+import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -148,3 +151,17 @@ def test_what_was_learned_cannot_be_set(fitted, case):
     choices = estimator.choices_.set_index("parameter").loc[["device", "precision"]]
     assert choices["value"].tolist() == ["cpu", "fp32"]
     assert choices["why"].str.endswith(".").all()
+
+
+def test_choices_are_printed_with_whole_reasons(fitted, tmp_path):
+    tagger = fitted("tagger")
+    shown, reasons = str(tagger.choices_), tagger.choices_["why"]
+    assert reasons.str.len().max() > 50, "pandas prints 50 characters"
+    assert max(map(len, shown.splitlines())) <= 100
+    assert [why for why in reasons if why not in " ".join(shown.split())] == []
+    assert [why for why in reasons if html.escape(why) not in tagger.choices_._repr_html_()] == []
+    tagger.save_pretrained(tmp_path / "saved")
+    for copied in (pickle.loads(pickle.dumps(tagger)), load_pretrained(tmp_path / "saved")):
+        assert str(copied.choices_) == shown
+    assert type(tagger.choices_.copy()) is pd.DataFrame
+    assert str(pickle.loads(pickle.dumps(tagger.choices_))) == shown

@@ -69,6 +69,10 @@ def test_comparison_shows_the_table():
     assert np.round(seeds[:, 1]).tolist() == [0, 0, 1, 1, 2, 2]
     assert display.plot() is display
     assert display.ax_ is not ax
+    near = make_comparison(("dice", "ce"), (0,), baseline="ce", error_rates=(0.0, 0.02)).plot()
+    intervals = [segment[:, 0] for segment in near.interval_lines_.get_segments() if len(segment)]
+    assert np.max(intervals) == 100
+    assert near.ax_.get_xlim()[1] <= 101
     # Another metric on given axes.
     _, ax = plt.subplots()
     display = comparison.plot(ax, metric="recall")

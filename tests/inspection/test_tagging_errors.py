@@ -80,6 +80,22 @@ def test_frame():
     assert errors.frame[["kind", "text"]].to_numpy().tolist() == [["correct", "北京"]]
 
 
+def test_it_prints_its_counts_and_first_rows():
+    errors = compare(MIXED * 3)
+    counts = (
+        "12 sentences, entities: 3 correct, 3 wrong label, 3 wrong border, "
+        "0 wrong border and label, 3 missed, 3 spurious. The first rows:"
+    )
+    first, *lines = repr(errors).splitlines()
+    assert first == counts
+    columns = ["row", "kind", "gold_label", "predicted_label", "text"]
+    assert lines == errors.frame[columns].head(10).to_string().splitlines()
+    html = errors._repr_html_()
+    assert counts in html
+    assert html.count("<tr>") == 10
+    assert compare([both("O", "O")]).__repr__().startswith("1 sentence, entities: 0 correct")
+
+
 TAGS = [["B-PER", "O"], ["O", "O"]]
 X = [["a", "b"], ["c", "d"]]
 

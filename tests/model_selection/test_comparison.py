@@ -151,6 +151,14 @@ def test_markdown(comparison):
     assert comparison.to_markdown().endswith("training rows.\n")
 
 
+def test_it_prints_its_table(comparison):
+    header, *rows, caption = repr(comparison).splitlines()
+    assert header.split()[:4] == ["Loss", "Precision", "Recall", "F1"]
+    assert len(rows) == len(LABELS)
+    assert f"{comparison.table().loc['dice', 'f1']:.2f} ± " in rows[1]
+    assert caption == comparison.caption()
+
+
 def test_html(comparison):
     text = comparison.to_html()
     assert f"<caption>{html.escape(comparison.caption())}</caption>" in text
