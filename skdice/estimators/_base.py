@@ -36,14 +36,12 @@ _INTERRUPTED = (
 class FittedAttribute(Generic[V]):
     """An attribute that ends in "_": a part of what the fit has learned, read where it stands.
 
-    ``path`` leads to it from :class:`skdice.fitting.Fitted`. If ``set_by`` names a method of the
-    task, the attribute is a decision that may be set: the method returns the task with another one.
-    With ``optional``, None means that there is no such attribute.
+    ``path`` leads to it from :class:`skdice.fitting.Fitted`. An attribute that is a decision of the
+    task may be set. With ``optional``, None means that there is no such attribute.
     """
 
-    def __init__(self, path: str, *, set_by: str | None = None, optional: bool = False) -> None:
+    def __init__(self, path: str, *, optional: bool = False) -> None:
         self._read = attrgetter(path)
-        self._set_by = set_by
         self._is_optional = optional
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -56,19 +54,22 @@ class FittedAttribute(Generic[V]):
     def __get__(self, instance: "TextEstimator[Any] | None", owner: type) -> Any:
         if instance is None:
             return self
-        value = self._read(instance.internals.fitted)
+        fitted = instance.internals.fitted
+        value = self._read(fitted)
         if value is None and self._is_optional:
             raise AttributeError(f"This {owner.__name__} has no {self._name}.")
-        # What is written into a decision would not be checked.
-        if self._set_by is not None and isinstance(value, np.ndarray):
-            value.flags.writeable = False
-        return MappingProxyType(value) if self._set_by and isinstance(value, dict) else value
+        if self._name in fitted.task.info.decision:
+            # What is written into a decision would not be checked.
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            return MappingProxyType(value) if isinstance(value, dict) else value
+        return value
 
     def __set__(self, instance: "TextEstimator[Any]", value: V) -> None:
-        if self._set_by is None:
-            raise AttributeError(f"{self._name} is what fit has learned; it cannot be set.")
         fitted = instance.internals.fitted
-        task = getattr(fitted.task, self._set_by)(value)
+        if self._name not in fitted.task.info.decision:
+            raise AttributeError(f"{self._name} is what fit has learned; it cannot be set.")
+        task = fitted.task.with_decision(self._name, value)
         instance._fitted = replace(fitted, task=task)
 
 

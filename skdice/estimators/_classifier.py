@@ -59,7 +59,7 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
     ] = "auto"
 
     classes_ = FittedAttribute[np.ndarray]("task.classes")
-    threshold_ = FittedAttribute[Any]("task.fitted_threshold", set_by="with_threshold")
+    threshold_ = FittedAttribute[float | np.ndarray]("task.decision.threshold")
 
     _task_class: ClassVar[type[Classifying]]
 
@@ -125,7 +125,7 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
         ndarray of shape (n_rows,) if there are two classes, else (n_rows, n_classes)
             The log-odds of ``classes_[1]``, or the logits of all classes or labels.
         """
-        return self.internals.task.decision_values(self._row_logits(X))
+        return self.internals.task.decision.values(self._row_logits(X))
 
     def score(self, X: TextRows, y: Labels | Indicators, sample_weight: Weights = None) -> float:
         """Score predictions by the metric that the class names.

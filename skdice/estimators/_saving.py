@@ -1,6 +1,5 @@
 """Saving and loading of estimators."""
 
-import copy
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -218,10 +217,6 @@ class SavedEstimator(SharedParameters):
                 estimator._fitted = _read_fitted(files, learned, network, device)
             exported = str(place / ONNX), manifest["sha256"].get(ONNX, "")
             estimator._fitted.net.module_.exported = exported
-            for attribute, decision in estimator.internals.fitted.task.decision.items():
-                setattr(
-                    copy.copy(estimator), attribute, decision
-                )  # Setting the decision checks it.
         except MemoryError:
             raise
         except Exception as error:  # Each type of value has errors of its own.
@@ -266,6 +261,9 @@ def _check_learned(learned: dict[str, Any], network: dict[str, Any]) -> None:
             kinds += [int] * (float in kinds)
             if not {Any, Literal}.intersection(kinds) and not isinstance(value, tuple(kinds)):
                 raise ValueError(f"{name} must be of type {hints[name]}; got {value!r:.80}")
+    for name in task.info.choosable:
+        if getattr(task, name) is None:
+            raise ValueError(f"{name} is open, which a fit chooses")
     values = {**vars(task), **network}
     for name in _OPTIONS.keys() & values:
         check_option("skdice.json", name, values[name], _OPTIONS[name])

@@ -91,7 +91,7 @@ class DiceSpanExtractor(TextEstimator[Answering]):
     max_answer_length: Annotated[int, number(low=1, integer=True)] = 30
     on_misaligned: Annotated[Literal["repair", "raise", "skip"], option()] = "repair"
 
-    null_threshold_ = FittedAttribute[float]("task.null_threshold", set_by="with_null_threshold")
+    null_threshold_ = FittedAttribute[float]("task.null_threshold")
     n_misaligned_ = FittedAttribute[int]("task.n_misaligned")
 
     def _asked(self) -> Answering:

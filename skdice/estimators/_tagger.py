@@ -101,10 +101,8 @@ class DiceTokenTagger(WordTagger[Tagging]):
     stride_ = FittedAttribute[int]("task.stride")
     crf_ = FittedAttribute[bool]("task.crf")
     word_shapes_ = FittedAttribute[bool]("task.word_shapes")
-    background_bias_ = FittedAttribute[float | dict[str, float]]("task.bias", set_by="with_bias")
-    threshold_ = FittedAttribute[float | dict[str, float]](
-        "task.threshold", set_by="with_threshold"
-    )
+    background_bias_ = FittedAttribute[float | dict[str, float]]("task.bias")
+    threshold_ = FittedAttribute[float | dict[str, float]]("task.threshold")
 
     def _asked(self) -> Tagging:
         bias = self.background_bias

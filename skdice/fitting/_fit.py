@@ -121,7 +121,7 @@ def decide(fitted: Fitted, plan: Plan, rows: Rows, folds: Folds) -> FitResult:
             where = f"the {len(valid):,} rows that are held out"
         found = {
             name.removesuffix("_"): Choice(value, f"It was tuned on {where}.")
-            for name, value in tuned.decision.items()
+            for name, value in tuned.decision_attributes.items()
         }
         choices = table_of({**plan.choices, **found})
         return FitResult(fitted=replace(fitted, task=tuned, choices=choices))

@@ -91,7 +91,9 @@ def _training(kind: type, parameters: dict[str, Any], fitted: Fitted) -> list[tu
     loss = _code(repr(fitted.loss))
     if BOTH in (parameters["loss"], taken.get("loss")) and not fitted.interrupted:
         loss = f"`{BOTH}`: the mean of the weights of two networks, one with each loss"
-    decision = {key: repr(np.asarray(x).tolist()) for key, x in fitted.task.decision.items()}
+    decision = {
+        key: repr(np.asarray(x).tolist()) for key, x in fitted.task.decision_attributes.items()
+    }
     if isinstance(fitted.task, WordTask):
         decision["scheme_"] = repr(fitted.task.scheme)
     return [

@@ -31,7 +31,7 @@ from ._model_card import model_card
 from ._network import FILES, write_network
 from ._values import class_name, from_json, to_json
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 CARD, ONNX = "README.md", "model.onnx"
 KNOWN = FILES | {MANIFEST, CARD, ONNX}
 # Keys that would make transformers load code, or files outside FILES.

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 
 from ..losses import Loss
-from ..tasks import Task
+from ..tasks import Decision, Task
 from ..text import Similarities
 
 
@@ -67,7 +67,7 @@ def _make_table(parts: list[Any]) -> pd.DataFrame:
 def _parts_of_object(value: Any) -> list[Any]:
     if isinstance(value, Loss):
         parts = value.get_params(deep=False)
-    elif isinstance(value, Task):
+    elif isinstance(value, Task | Decision):
         parts = {known.name: getattr(value, known.name) for known in fields(value)}
     else:
         parts = value._asdict()
@@ -76,7 +76,7 @@ def _parts_of_object(value: Any) -> list[Any]:
 
 def _make_object(parts: list[Any]) -> Any:
     """Return an object of skdice, or a loss of a user's class that has been imported."""
-    kinds = subclasses(Loss) | subclasses(Task) | subclasses(Similarities)
+    kinds = {name: kind for base in _CLASSES for name, kind in subclasses(base).items()}
     if parts[0] not in kinds:
         raise ValueError(
             f"there is no loss {parts[0]!r}; if it is your own, import its class before you load"
@@ -99,10 +99,12 @@ def subclasses(kind: type) -> dict[str, Any]:
     return found
 
 
+# The base classes of objects that may be saved.
+_CLASSES: tuple[Any, ...] = (Loss, Task, Decision, Similarities)
 # For each kind: its types, what takes a value apart, and what makes it again. Objects come before
 # tuples, since some of them are tuples.
 _KINDS: dict[str, tuple[Any, Any, Any]] = {
-    "object": (Loss | Task | Similarities, _parts_of_object, _make_object),
+    "object": (_CLASSES, _parts_of_object, _make_object),
     "float": (float, repr, float),
     "tuple": (tuple, list, tuple),
     "set": (set | frozenset, lambda values: sorted(values, key=repr), set),

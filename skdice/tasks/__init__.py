@@ -2,7 +2,8 @@
 
 from ._answering import Answering, align_answers, check_questions
 from ._classifying import Classifying, ClassifyingPairs, ClassifyingTexts
-from ._goal import Goal, choose_decision, tune_thresholds
+from ._decisions import Decision
+from ._goal import Goal, choose_decision
 from ._querying import Querying, check_queries, default_query
 from ._rows import Rows, TeacherLabels, in_columns, read_fit_rows, split_folds, split_rows
 from ._tagging import BIASES, Tagging, WordTask, warn_of_background

@@ -34,7 +34,8 @@ from ..text import (
     find_word,
     pick_answers,
 )
-from ._goal import F1, Goal, tune_thresholds
+from ._decisions import best_cut
+from ._goal import F1, Goal
 from ._rows import Rows, take
 from ._task import (
     CardTexts,
@@ -99,6 +100,10 @@ class Answering(Task):
     on_misaligned: str = "repair"  # or "raise", "skip"
     n_misaligned: int = 0  # training answers that did not lie at their answer_start
 
+    def __post_init__(self) -> None:
+        threshold = self.null_threshold
+        check_number(self.owner, "null_threshold_", threshold, closed="both", optional=True)
+
     def read_X(self, X: Any) -> list[tuple[str, str]]:
         return check_questions(X)
 
@@ -147,8 +152,14 @@ class Answering(Task):
                 f"learned; a larger stride or max_length helps: {uncovered}."
             )
         group = np.array([int(span is None) for span in rows.y.spans], dtype=np.int64)
-        counts = encoded.count_starts()
-        return TrainingSet(encoded.dataset, [0, 1], counts, 0, binary=True, group=group)
+        return TrainingSet(
+            dataset=encoded.dataset,
+            labels=[0, 1],
+            counts=encoded.count_starts(),
+            background=0,
+            binary=True,
+            group=group,
+        )
 
     @property
     def class_names(self) -> list[Any]:
@@ -222,14 +233,13 @@ class Answering(Task):
             return float(np.average(np.where(is_given, answered, silent), weights=weight))
 
         finite = no_answer[np.isfinite(no_answer)]
-        threshold = float(tune_thresholds(finite, score, is_multilabel=False))
-        goal.warn_if_missed(score(threshold))
+        threshold, reached = best_cut(finite, score)
+        goal.warn_if_missed(reached)
         return replace(self, null_threshold=threshold)
 
-    def with_null_threshold(self, threshold: float) -> Self:
-        """Return the task with another threshold of "no answer"."""
-        check_number(self.owner, "null_threshold_", threshold, closed="both")
-        return replace(self, null_threshold=float(threshold))
+    def with_decision(self, attribute: str, value: Any) -> Self:
+        check_number(self.owner, attribute, value, closed="both")
+        return replace(self, null_threshold=float(value))
 
 
 def contexts_of(rows: Sequence[tuple[str, str]]) -> list[str]:

@@ -6,16 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, softmax
 from sklearn.metrics import accuracy_score, f1_score
 
 from .._inputs import check_pairs, check_texts, list_rows, list_some
-from .._parameters import check_number, not_allowed
+from .._parameters import not_allowed
 from ..exceptions import TruncationWarning, warn
 from ..losses import check_loss_classes
 from ..metrics import RowCounts, count_rows
 from ..text import EncodedDataset, Similarities, TextReader, encode_rows
-from ._goal import F1, Goal, tune_thresholds
+from ._decisions import BinaryThreshold, Decision, LabelThresholds, ShiftedArgmax
+from ._goal import F1, Goal
 from ._rows import ClassLabels, Rows
 from ._targets import check_indicator, check_known_columns, check_labels, is_indicator
 from ._task import (
@@ -42,12 +43,16 @@ class Classifying(TeachableTask):
     pos_label: Any = None  # the positive one of two classes; None is the larger label
     # A probability, of the positive one of two classes or of each label, until classes are known.
     threshold: float | None = None
-    # Two classes: the log-odds of classes[1] above which it is predicted. Several classes,
-    # (n_classes,): is subtracted from the logits. Several labels: the logits above which they are
-    # predicted.
-    cut: Any = 0.0
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
-    is_multilabel: bool = False
+    # An argmax of no classes until they are known.
+    decision: Decision = field(default_factory=lambda: ShiftedArgmax(np.empty(0)))
+
+    def __post_init__(self) -> None:
+        if self.decision.n_classes != len(self.classes):
+            raise ValueError(
+                f"The decision must be between the {len(self.classes)} classes of the "
+                f"{self.owner}; got {self.decision}."
+            )
 
     def read_y(self, y: Any, rows: Sequence[Any]) -> ClassLabels:
         return ClassLabels(check_labels(y, len(rows)), None)
@@ -93,13 +98,15 @@ class Classifying(TeachableTask):
             raise not_allowed(self.owner, "pos_label", allowed, self.pos_label)
 
     def learn(self, rows: Rows, facts: LabelFacts, reader: TextReader) -> Self:
-        is_multilabel = rows.y.names is not None
-        task = replace(self, classes=np.asarray(facts.classes), is_multilabel=is_multilabel)
-        assert self.threshold is not None
-        log_odds = float(logit(self.threshold))
-        if not task.is_binary:
-            return replace(task, cut=np.full(len(task.classes), log_odds))
-        return replace(task, cut=log_odds if task.positive else -log_odds)
+        classes = np.asarray(facts.classes)
+        zeros = np.zeros(len(classes))
+        decision: Decision = ShiftedArgmax(zeros)
+        if rows.y.names is not None:
+            decision = LabelThresholds(zeros).with_threshold(self.threshold, self.owner)
+        elif len(classes) == 2:
+            positive = 1 if self.pos_label is None else classes.tolist().index(self.pos_label)
+            decision = BinaryThreshold(0.0, positive).with_threshold(self.threshold, self.owner)
+        return replace(self, classes=classes, decision=decision)
 
     def encode(
         self,
@@ -154,9 +161,15 @@ class Classifying(TeachableTask):
             counts = np.bincount(target, weight, minlength=len(self.classes))
             by_frequency = np.argsort(np.bincount(target), kind="stable")
             group = np.argsort(by_frequency)[target]  # The rank of the class of each text.
-        background = 1 - self.positive if self.is_binary else None
+        positive = self.positive
         return TrainingSet(
-            dataset, self.class_names, counts, background, self.is_binary, group, shift=shift
+            dataset=dataset,
+            labels=self.class_names,
+            counts=counts,
+            background=None if positive is None else 1 - positive,
+            binary=positive is not None,
+            group=group,
+            shift=shift,
         )
 
     @property
@@ -164,14 +177,14 @@ class Classifying(TeachableTask):
         return list(self.classes.tolist())
 
     @property
-    def is_binary(self) -> bool:
-        """Whether there are two classes, of which a row has one."""
-        return len(self.classes) == 2 and not self.is_multilabel
+    def is_multilabel(self) -> bool:
+        """Whether a row may have several labels."""
+        return isinstance(self.decision, LabelThresholds)
 
     @property
-    def positive(self) -> int:
-        """The index of the positive one of two classes."""
-        return 1 if self.pos_label is None else self.class_names.index(self.pos_label)
+    def positive(self) -> int | None:
+        """The index of the positive one of two classes; None of others, or of several labels."""
+        return self.decision.positive if isinstance(self.decision, BinaryThreshold) else None
 
     @property
     def head(self) -> HeadSpec:
@@ -187,22 +200,13 @@ class Classifying(TeachableTask):
     def metric(self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: Any = None) -> float:
         """Return the metric of ``score``."""
 
-    def decision_values(self, logits: np.ndarray) -> np.ndarray:
-        """Return the log-odds of the second one of two classes, or the logits of all classes."""
-        return logits[:, 1] - logits[:, 0] if self.is_binary else logits
-
-    def labels_of(self, values: np.ndarray, cut: Any) -> np.ndarray:
-        """Return the labels, or the 0/1 matrix, that the values of a decision mean."""
-        is_above: np.ndarray = (values > cut).astype(np.int64)
-        if self.is_multilabel:
-            return is_above
-        number = is_above if values.ndim == 1 else (values - cut).argmax(axis=1)
-        labels: np.ndarray = self.classes[number]
-        return labels
-
     def decide(self, logits: np.ndarray) -> np.ndarray:
         """Return labels, or a 0/1 matrix, from logits of shape (n_rows, n_classes)."""
-        return self.labels_of(self.decision_values(logits), self.cut)
+        return self.labels_of(self.decision.predict(self.decision.values(logits)))
+
+    def labels_of(self, predicted: np.ndarray) -> np.ndarray:
+        """Return the labels that a decision predicts, or its 0/1 matrix as it is."""
+        return predicted if self.is_multilabel else self.classes[predicted]
 
     def row_logits(self, rows: Sequence[Any], reader: TextReader, logits: Logits) -> np.ndarray:
         """Return the float64 logits of rows, of shape (n_rows, n_classes)."""
@@ -243,37 +247,36 @@ class Classifying(TeachableTask):
     def tune(self, rows: Rows, scores: Sequence[np.ndarray], goal: Goal = F1) -> Self:
         labels = self.known(rows.y)
         weight = None if rows.weight is None else rows.weight.astype(np.float64)
-        decision = self.decision_values(np.stack(scores))
-        if goal.has_floor and decision.ndim == 2 and not self.is_multilabel:
+        if goal.has_floor and isinstance(self.decision, ShiftedArgmax):
             raise ValueError(
                 f"min_precision and min_recall need two classes, of which one is looked for, or "
                 f"several labels; this classifier has {len(self.classes)} classes."
             )
+        values = self.decision.values(np.stack(scores))
 
-        def values(cut: Any) -> np.ndarray:
+        def goal_values(decision: Decision) -> np.ndarray:
             """Return the value of each label, or of the positive class."""
-            is_predicted = self.labels_of(decision, cut)
-            is_actual = labels
-            if not self.is_multilabel:
-                positive = self.classes[self.positive]
-                is_predicted, is_actual = is_predicted == positive, is_actual == positive
+            is_predicted, is_actual = decision.predict(values), labels
+            if self.positive is not None:
+                is_predicted = is_predicted == self.positive
+                is_actual = is_actual == self.classes[self.positive]
             cells = np.stack([is_actual & is_predicted, is_predicted, is_actual])
             if weight is not None:
                 cells = cells * (weight[:, None] if self.is_multilabel else weight)
             return goal.value(*cells.sum(axis=1))
 
-        def score(cut: Any) -> float:
+        def score(decision: Decision) -> float:
             if goal.has_floor:
-                return float(values(cut).mean())
-            predicted = self.labels_of(decision, cut)
+                return float(goal_values(decision).mean())
+            predicted = self.labels_of(decision.predict(values))
             if goal.metric is not None:
                 return float(goal.metric(predicted))
             return self.metric(labels, predicted, weight)
 
-        cut = tune_thresholds(decision, score, is_multilabel=self.is_multilabel)
+        decision = self.decision.tuned(values, score)
         if goal.has_floor:
-            goal.warn_if_missed(float(values(cut).min()))
-        return replace(self, cut=cut)
+            goal.warn_if_missed(float(goal_values(decision).min()))
+        return replace(self, decision=decision)
 
     def label(
         self, rows: Sequence[Any], reader: TextReader, logits: Logits
@@ -299,38 +302,11 @@ class Classifying(TeachableTask):
 
     def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
         labels = self.known(self.read_y(y_true, y_pred))
-        pos_label = self.classes[self.positive] if len(self.classes) == 2 else None
+        pos_label = None if self.positive is None else self.classes[self.positive]
         return count_rows(measure, labels, np.asarray(y_pred), pos_label)
 
-    @property
-    def fitted_threshold(self) -> Any:
-        """The decision as probabilities, see ``threshold_`` of the estimators."""
-        if self.is_binary:
-            p = float(expit(self.cut if self.positive else -self.cut))
-            return float(f"{p:.15g}")  # The probability that was given, not one next to it.
-        return expit(self.cut) if self.is_multilabel else softmax(self.cut)
-
-    def with_threshold(self, threshold: Any) -> Self:
-        """Return the task with another decision, as probabilities."""
-        given = np.asarray(threshold, dtype=object)
-        n, kind = len(self.classes), "labels" if self.is_multilabel else "classes"
-        if given.ndim and (self.is_binary or given.shape != (n,)):
-            each = "" if self.is_binary else f", or an array of {n}, one for each of the {kind}"
-            got = f"{len(given)} of them" if given.ndim == 1 else f"an array of shape {given.shape}"
-            raise ValueError(
-                f"The 'threshold_' of this {self.owner} must be one float in the range [0, 1]"
-                f"{each}. Got {got} instead."
-            )
-        # Of several classes, all whose threshold is 0 would be infinitely more probable than it.
-        closed = "both" if self.is_binary or self.is_multilabel else "right"
-        for value in given.ravel().tolist():
-            check_number(self.owner, "threshold_", value, low=0, high=1, closed=closed)
-        with np.errstate(divide="ignore"):
-            if self.is_binary:
-                log_odds = float(logit(threshold))
-                return replace(self, cut=log_odds if self.positive else -log_odds)
-            values = np.broadcast_to(np.asarray(threshold, np.float64), self.classes.shape)
-            return replace(self, cut=logit(values) if self.is_multilabel else np.log(values))
+    def with_decision(self, attribute: str, value: Any) -> Self:
+        return replace(self, decision=self.decision.with_threshold(value, self.owner))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -341,7 +317,7 @@ class ClassifyingTexts(Classifying):
         name="texts",
         row="text",
         columns=("text",),
-        decision={"threshold_": "fitted_threshold"},
+        decision={"threshold_": "decision.threshold"},
         choosable=("threshold",),
         card=CardTexts(
             "text-classification",
@@ -385,7 +361,7 @@ class ClassifyingPairs(Classifying):
         name="pairs",
         row="pair",
         columns=("first text", "second text"),
-        decision={"threshold_": "fitted_threshold"},
+        decision={"threshold_": "decision.threshold"},
         n_texts=2,
         choosable=("threshold",),
         card=CardTexts(
@@ -407,9 +383,9 @@ class ClassifyingPairs(Classifying):
 
     @property
     def metric_name(self) -> str:
-        return "F1" if self.is_binary else "macro F1"
+        return "macro F1" if self.positive is None else "F1"
 
     def metric(self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: Any = None) -> float:
-        labels = [self.classes[self.positive]] if len(self.classes) == 2 else None
+        labels = None if self.positive is None else [self.classes[self.positive]]
         options = {"labels": labels, "average": "macro", "zero_division": 0.0}
         return float(f1_score(y_true, y_pred, sample_weight=sample_weight, **options))

@@ -20,10 +20,6 @@ _HALF_TRUSTED = 20
 # How often all labels are gone through, and of how many candidates one is tried.
 _N_ROUNDS = 2
 _STEP = 4
-# Calls of the metric, shared out among the thresholds that are tuned.
-_MOST_CALLS = 1000
-_FEWEST_PER_THRESHOLD = 40
-_MOST_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -172,64 +168,3 @@ def _shared_decision(counts: np.ndarray, candidates: Sequence[float]) -> float:
     shared = float(np.mean([candidates[i] for i in best]))
     n_found, _, n_actual = total[candidates.index(0)]
     return float(n_actual / (n_actual + _HALF_TRUSTED)) * shared if n_found else shared
-
-
-def tune_thresholds(
-    decision: np.ndarray, score: Callable[[Any], float], *, is_multilabel: bool
-) -> Any:
-    """Find the thresholds with the highest score, one by one; of equals those nearest to 0.
-
-    A decision function of shape (n_rows,) is that of two classes, of which the second is predicted
-    above the threshold. In one of shape (n_rows, n_thresholds) the class is predicted whose value
-    exceeds its threshold by most, or every label that exceeds its own. ``score`` takes a threshold,
-    or n_thresholds of them.
-    """
-    if decision.ndim == 1:
-        return _best_threshold(decision, _MOST_CALLS, score, 0.0, score(0.0))[0]
-    n_thresholds = decision.shape[1]
-    most = max(_FEWEST_PER_THRESHOLD, _MOST_CALLS // n_thresholds)
-    thresholds = np.zeros(n_thresholds)
-    best_score = score(thresholds)
-    for _ in range(_MOST_ROUNDS):
-        before = best_score
-        for k in range(n_thresholds):
-            if is_multilabel:
-                margin = decision[:, k]
-            else:
-                others = np.delete(decision - thresholds, k, axis=1)
-                margin = decision[:, k] - others.max(axis=1)
-
-            def score_of(value: float, k: int = k) -> float:
-                changed = thresholds.copy()
-                changed[k] = value
-                return score(changed)
-
-            thresholds[k], best_score = _best_threshold(
-                margin, most, score_of, float(thresholds[k]), best_score
-            )
-        if best_score <= before:
-            break
-    return thresholds
-
-
-def _best_threshold(
-    margin: np.ndarray, most: int, score: Callable[[float], float], start: float, reached: float
-) -> tuple[float, float]:
-    """Return the best of the start, whose score is given, and of thresholds that part the rows.
-
-    There is one between any two neighbouring values, the nearest to 0 first; if that is too many, a
-    selection: half of it in equal steps of rank, half in equal steps of value.
-    """
-    values = np.unique(margin)
-    if not len(values):
-        return start, reached
-    between = (values[1:] + values[:-1]) / 2
-    between = np.concatenate([[values[0] - 1], between, [values[-1] + 1]])
-    if len(between) > most:
-        by_rank = np.linspace(0, len(between) - 1, most // 2).round().astype(np.int64)
-        steps = np.linspace(between[0], between[-1], most // 2)
-        by_value = np.searchsorted(between, steps).clip(max=len(between) - 1)
-        between = between[np.union1d(by_rank, by_value)]
-    candidates = between[np.argsort(np.abs(between), kind="stable")].tolist()
-    tried = [(start, reached), *((value, score(value)) for value in candidates)]
-    return max(tried, key=lambda found: found[1])

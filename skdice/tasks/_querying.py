@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -114,7 +115,8 @@ class Querying(WordTask):
     span_weights: tuple[float, ...] = (1, 1, 0.1)  # of the losses of starts, ends and matches
     match_candidates: str = "pred_gold_random"
     decode: str = "flat"  # or "nested"
-    cut: float | dict[str, float] = 0.0  # what the lowest of the three logits has to exceed
+    # What the score of an entity has to exceed, for all labels or by label.
+    threshold: float | Mapping[str, float] = 0.5
     labels: list[str] = field(default_factory=list)
     # How the training tags spell I, E and S where they do not use these letters.
     roles: dict[str, str] = field(default_factory=dict)
@@ -151,6 +153,7 @@ class Querying(WordTask):
             queries=choose_queries(labels, self.queries),
             scheme=rows.y.scheme or "IOB2",
             roles=rows.y.roles,
+            threshold=0.5,
         )
 
     def encode(
@@ -179,16 +182,20 @@ class Querying(WordTask):
                 f"and lie in no window as a whole, so their start and end are learned, but not "
                 f"that they belong together. A larger stride or max_length helps."
             )
-        counts = _count(encoded, spans)
-        if not sampled:
-            n_windows = len(self.labels)
-            dataset = encoded.dataset
-            return TrainingSet(dataset, [0, 1], counts, 0, binary=True, windows_per_text=n_windows)
-        # Each sentence with each query is a text.
-        dataset = encoded.by_query()
-        assert dataset.target is not None
-        group = positives_first(dataset, dataset.target[:, 0] == 1)
-        return TrainingSet(dataset, [0, 1], counts, 0, binary=True, group=group)
+        dataset, group, windows_per_text = encoded.dataset, None, len(self.labels)
+        if sampled:  # Each sentence with each query is a text.
+            dataset, windows_per_text = encoded.by_query(), 1
+            assert dataset.target is not None
+            group = positives_first(dataset, dataset.target[:, 0] == 1)
+        return TrainingSet(
+            dataset=dataset,
+            labels=[0, 1],
+            counts=_count(encoded, spans),
+            background=0,
+            binary=True,
+            group=group,
+            windows_per_text=windows_per_text,
+        )
 
     @property
     def class_names(self) -> list[str]:
@@ -219,6 +226,12 @@ class Querying(WordTask):
     @property
     def entity_labels(self) -> list[str]:
         return self.labels
+
+    @property
+    def cut(self) -> dict[str, float]:
+        """What the lowest of the three logits of an entity has to exceed, by label."""
+        each = by_label(self.threshold, self.labels)
+        return {label: float(logit(p)) for label, p in each.items()}
 
     def find(
         self,
@@ -282,30 +295,18 @@ class Querying(WordTask):
         def found(cut: Any) -> list[list[Entity]]:
             return self.entities(above(cut))
 
-        metric = goal.metric
-        if metric is None:
-            chosen = choose_decision(gold.spans, found, _THRESHOLDS, self.labels, goal, rows.weight)
-            return replace(self, cut=chosen)
-
-        def value(cut: float) -> float:
+        cut: float | dict[str, float]
+        if (metric := goal.metric) is None:
+            cut = choose_decision(gold.spans, found, _THRESHOLDS, self.labels, goal, rows.weight)
+        else:
             is_tagged = gold.scheme is not None
-            return metric(self.tags(above(cut), rows.X) if is_tagged else found(cut))
-
-        return replace(self, cut=max(_THRESHOLDS, key=value))
-
-    @property
-    def threshold(self) -> float | dict[str, float]:
-        """The score that an entity has to exceed, in [0, 1], or that of each label."""
-        if isinstance(self.cut, Mapping):
-            return {label: float(expit(cut)) for label, cut in self.cut.items()}
-        return float(expit(self.cut))
-
-    def with_threshold(self, threshold: float | Mapping[str, float]) -> Self:
-        """Return the task with another threshold, in [0, 1]."""
-        lowest = self.read_decision("threshold_", threshold, 0.5, low=0, high=1, closed="both")
-        if isinstance(lowest, dict):
-            return replace(self, cut={label: float(logit(p)) for label, p in lowest.items()})
-        return replace(self, cut=float(logit(lowest)))
+            predicted = (
+                self.tags(above(cut), rows.X) if is_tagged else found(cut) for cut in _THRESHOLDS
+            )
+            cut = max(zip(map(metric, predicted), _THRESHOLDS), key=itemgetter(0))[1]
+        if isinstance(cut, dict):
+            return replace(self, threshold={label: float(expit(x)) for label, x in cut.items()})
+        return replace(self, threshold=float(expit(cut)))
 
 
 def _entities(found: Iterable[list[tuple[float, Entity]]]) -> list[list[Entity]]:

@@ -44,6 +44,7 @@ from ._task import (
 
 # With larger ones the sum of the logits of a sentence would not be finite.
 BIASES: dict[str, Any] = {"low": -1e6, "high": 1e6, "closed": "both"}
+_BOUNDS = {"background_bias_": BIASES, "threshold_": {"low": 0, "high": 1, "closed": "both"}}
 # One tag that covers more of the words may be that of words outside entities.
 _MOST_WORDS = 0.5
 
@@ -54,6 +55,27 @@ class WordTask(Task):
 
     splitter: str = "words"  # of raw texts: "words" or "characters", as in training
     scheme: str | None = None  # of chunk tags
+
+    def __post_init__(self) -> None:
+        """Check the decision, and complete one by label by the defaults."""
+        for shown, name in self.info.decision.items():
+            given, bounds = getattr(self, name), _BOUNDS[shown]
+            if isinstance(given, Mapping) or (given and shown == "threshold_"):
+                labels = self.entity_labels  # A ValueError says that there are none.
+            if not isinstance(given, Mapping):
+                check_number(self.owner, shown, given, **bounds)
+                object.__setattr__(self, name, float(given))
+                continue
+            for label, value in given.items():
+                if label not in labels:
+                    raise ValueError(
+                        f"The {shown!r} of this {self.owner} may have the labels "
+                        f"{list_some(labels)}. Got {label!r} instead."
+                    )
+                check_number(self.owner, f"{shown} of {label}", value, **bounds)
+            default = getattr(type(self), name)
+            each = {label: float(given.get(label, default)) for label in labels}
+            object.__setattr__(self, name, each)
 
     @property
     @abstractmethod
@@ -74,22 +96,6 @@ class WordTask(Task):
 
     def read_X(self, X: Any) -> list[list[str]]:
         return check_token_lists(X)
-
-    def read_decision(
-        self, name: str, given: Any, default: float, **bounds: Any
-    ) -> float | dict[str, float]:
-        """Return a checked number for all labels, or one for each: the default if it has none."""
-        if not isinstance(given, Mapping):
-            check_number(self.owner, name, given, **bounds)
-            return float(given)
-        for label, value in given.items():
-            if label not in self.entity_labels:
-                raise ValueError(
-                    f"The {name!r} of this {self.owner} may have the labels "
-                    f"{list_some(self.entity_labels)}. Got {label!r} instead."
-                )
-            check_number(self.owner, f"{name} of {label}", value, **bounds)
-        return {label: float(given.get(label, default)) for label in self.entity_labels}
 
     def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
         return count_rows(measure, check_tags(y_true, y_pred), y_pred)
@@ -119,8 +125,9 @@ class Tagging(WordTask, TeachableTask):
     crf: bool | None = None  # whether the tags of a sentence are scored together; None is open
     # Whether the network gets the shape of each word as its token type; None is open.
     word_shapes: bool | None = None
-    bias: float | dict[str, float] = 0.0  # added to the logit of "O"
-    threshold: float | dict[str, float] = 0.0  # entities with a lower score are dropped
+    # The decision, for all labels or by label.
+    bias: float | Mapping[str, float] = 0.0  # added to the logit of "O"
+    threshold: float | Mapping[str, float] = 0.0  # entities with a lower score are dropped
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
 
     def read_y(self, y: Any, rows: Sequence[Any]) -> list[list[str]]:
@@ -178,6 +185,9 @@ class Tagging(WordTask, TeachableTask):
             classes=np.array(facts.classes, dtype=object),  # A numpy str loses trailing NULs.
             scheme=infer_scheme(rows.y) if facts.has_entities else None,
             stride=stride,
+            # What was tuned by label is of other rows.
+            bias=0.0 if isinstance(self.bias, Mapping) else self.bias,
+            threshold=0.0,
             # Without "O" among chunk tags there is nothing to tune.
             tuning=self.tuning if facts.has_entities and "O" in facts.classes else None,
         )
@@ -205,8 +215,14 @@ class Tagging(WordTask, TeachableTask):
         weight = np.repeat(dataset.text_weight, np.diff(dataset.item_offsets))
         counts = np.bincount(target, weight, minlength=len(self.classes))
         group = None if background is None else positives_first(dataset, target != background)
-        classes = self.classes.tolist()
-        return TrainingSet(dataset, classes, counts, background, binary=False, group=group)
+        return TrainingSet(
+            dataset=dataset,
+            labels=self.class_names,
+            counts=counts,
+            background=background,
+            binary=False,
+            group=group,
+        )
 
     @property
     def class_names(self) -> list[str]:
@@ -330,16 +346,6 @@ class Tagging(WordTask, TeachableTask):
         is_used = [bool(tags) and set(tags) <= set(self.classes.tolist()) for tags in predicted]
         sure = [row.max(axis=1).min() if used else 0.0 for row, used in zip(p, is_used)]
         return [(predicted, np.array(sure))]
-
-    def with_bias(self, bias: float | Mapping[str, float]) -> Self:
-        """Return the task with another bias of "O", or of each label."""
-        return replace(self, bias=self.read_decision("background_bias_", bias, 0.0, **BIASES))
-
-    def with_threshold(self, threshold: float | Mapping[str, float]) -> Self:
-        """Return the task with another threshold of entities, or of each label."""
-        lowest = self.read_decision("threshold_", threshold, 0.0, low=0, high=1, closed="both")
-        _ = lowest and self.entity_labels  # A ValueError says that there are none.
-        return replace(self, threshold=lowest)
 
 
 def warn_of_background(tags: Sequence[Sequence[str]]) -> None:

@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -116,7 +117,7 @@ class HeadSpec:
         return config if self.problem_type is None else config | {"problem_type": self.problem_type}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingSet:
     """The encoded rows of a fit, and what is counted in them."""
 
@@ -365,9 +366,13 @@ class Task(ABC):
         return self.info.name
 
     @property
-    def decision(self) -> dict[str, Any]:
+    def decision_attributes(self) -> dict[str, Any]:
         """The fitted attributes that turn logits into predictions."""
-        return {name: getattr(self, own) for name, own in self.info.decision.items()}
+        return {name: attrgetter(path)(self) for name, path in self.info.decision.items()}
+
+    def with_decision(self, attribute: str, value: Any) -> Self:
+        """Return the task with another value of one of these attributes."""
+        return replace(self, **{self.info.decision[attribute]: value})
 
 
 class TeachableTask(Task):

@@ -40,7 +40,7 @@ def test_a_decision_that_is_set_is_the_decision(fitted, case, name, value):
     setattr(estimator, name, value)
     np.testing.assert_allclose(getattr(estimator, name), value)
     for task in (internals(estimator).task, internals(estimator).fitted.task):
-        np.testing.assert_allclose(task.decision[name], value)
+        np.testing.assert_allclose(task.decision_attributes[name], value)
     setattr(estimator, name, before)
 
 

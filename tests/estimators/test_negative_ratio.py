@@ -98,7 +98,15 @@ class TestSums:
         )
         group = np.array([0, 1, 0, 1, 1, 1])
         draw = Draw(group, np.array([2, 4]), np.array([2, 2]))
-        return TrainingSet(dataset, [0, 1, 2], np.ones(3), 0, False, group=group, draw=draw)
+        return TrainingSet(
+            dataset=dataset,
+            labels=[0, 1, 2],
+            counts=np.ones(3),
+            background=0,
+            binary=False,
+            group=group,
+            draw=draw,
+        )
 
     @pytest.mark.parametrize("loss", [DiceLoss, TverskyLoss, SelfAdjustingDiceLoss])
     @pytest.mark.parametrize("more", [

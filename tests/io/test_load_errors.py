@@ -158,6 +158,36 @@ def test_damaged_directories(copied_tagger, name):
     assert str(copied_tagger.resolve()) in str(caught.value)
 
 
+NAN = {"type": "float", "value": "nan"}
+ROW = {"type": "array", "value": ["<f8", [3], [0.0, 0.0, NAN]]}
+
+
+def decision(name, *entries):
+    return field("decision", {"type": "object", "value": [name, [*map(list, entries)]]})
+
+
+@pytest.mark.parametrize("case, damage, message", [
+    ("pairs", decision("BinaryThreshold", ("cut", NAN), ("positive", 1)), "A decision .*cut=nan"),
+    ("pairs", decision("BinaryThreshold", ("cut", 0.5), ("positive", 2)), "A dec.*positive=2"),
+    ("pairs", decision("BinaryThreshold", ("cut", "high"), ("positive", 1)), "cut='high'"),
+    ("texts", decision("BinaryThreshold", ("cut", 0.5), ("positive", 1)), "between the 3 classes"),
+    ("texts", decision("ShiftedArgmax", ("cuts", ROW)), "a number for each class .*nan"),
+    ("labels", decision("LabelThresholds", ("cuts", ROW)), "a number for each class .*nan"),
+    ("labels", decision("LabelThresholds", ("cuts", [0.0, 0.0])), r"for each .*cuts=\[0.0"),
+    ("labels", field("decision", None), "has no attribute 'n_classes'"),
+    ("questions", field("null_threshold", NAN), "'null_threshold_' .* Got nan"),
+    ("questions", field("null_threshold", None), "null_threshold is open"),
+    ("queries", field("threshold", NAN), "'threshold_' .* Got nan"),
+    ("queries", field("threshold", {"type": "dict", "value": [["XYZ", 0.5]]}), "Got 'XYZ'"),
+    ("tagger", field("bias", {"type": "dict", "value": [["PER", 1e308]]}), "background_bias_ of P"),
+])  # fmt: skip
+def test_a_decision_that_cannot_decide(fitted, tmp_path, case, damage, message):
+    fitted(case)[0].save_pretrained(tmp_path / "saved")
+    damage(tmp_path / "saved")
+    with pytest.raises(ValueError, match=message):
+        load_pretrained(tmp_path / "saved")
+
+
 @pytest.mark.parametrize("name, value, message", [
     ("num_hidden_layers", 10**6, "'num_hidden_layers': 1000000, and the weights file has"),
     ("attn_implementation", "a/b", r"'attn_implementation': 'a/b', which may be code"),

@@ -135,8 +135,9 @@ def assert_ones_are_none(estimator, X, y, floors):
     for how in [{}, *({name: f} for name in ("min_precision", "min_recall") for f in floors)]:
         with warnings.catch_warnings(action="ignore"):
             tuned, other = (tune_decision(estimator, X, y, **how, **more) for more in ({}, ones))
-        for name, value in tuned.internals.task.decision.items():
-            np.testing.assert_array_equal(other.internals.task.decision[name], value)
+        others = other.internals.task.decision_attributes
+        for name, value in tuned.internals.task.decision_attributes.items():
+            np.testing.assert_array_equal(others[name], value)
 
 
 class TestFloors:
