@@ -135,6 +135,8 @@ CASES = {
         lambda model: query(model, changed(TAGS, 2, ["O"])),
     ],
     "one tag in all of y": [lambda model: tag(model, y=[["O"] * 4] * 8)],
+    "a tag without a prefix among `B-x` and `I-x`":
+        [lambda model: tag(model, y=changed(TAGS, 2, ["B-PER", "o", "O", "B-LOC"]))],
     "a span outside its sentence":
         [lambda model: query(model, changed([[(0, 1, "PER")]] * 8, 2, [(0, 9, "PER")]))],
     "overlapping entities": [lambda model: query(model, [[(0, 2, "PER"), (1, 3, "LOC")]] * 8)],

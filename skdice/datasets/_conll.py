@@ -31,9 +31,9 @@ def read_conll(
     r"""Read words and tags from a CoNLL-style column file.
 
     Each line holds one word and its annotations. A line with nothing but spaces and TABs ends a
-    sentence, and so does a ``-DOCSTART-`` line, which is dropped. Everything else is data: columns
-    are cut at the exact separator, and lines end in LF, CRLF or CR. Tags are returned as they
-    stand, in the tagging scheme of the file.
+    sentence, and so does a ``-DOCSTART-`` line, which is dropped. Columns are cut at the exact
+    separator, and lines end in LF, CRLF or CR. Words are returned as they stand, and tags, in the
+    scheme of the file, without spaces around them.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def read_conll(
             continue
         fields = line.split(separator)
         try:
-            word, tag = fields[word_column], fields[tag_column]
+            word, tag = fields[word_column], fields[tag_column].strip(" ")
         except IndexError:
             word = tag = ""
         if not word or not tag or word_column % len(fields) == tag_column % len(fields):

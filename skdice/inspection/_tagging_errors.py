@@ -14,7 +14,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from .._inputs import check_tags, check_token_lists, count_of
 from .._typing import TagSequences, TokenLists
-from ..metrics import EntitySpan, are_chunk_tags, check_tag_sequences, get_entities
+from ..metrics import (
+    EntitySpan,
+    are_chunk_tags,
+    check_tag_kinds,
+    check_tag_sequences,
+    get_entities,
+)
 from ..text import are_characters
 from ._entity_pairs import ENTITY_KINDS, EntityPair, pair_entities
 
@@ -140,6 +146,7 @@ class TaggingErrors:
         true_rows, pred_rows = check_tag_sequences(y_true, y_pred)
         sentences = check_token_lists(X)
         check_tags(true_rows, sentences)
+        check_tag_kinds(true_rows, "y_true")
         tags = {tag for rows in (true_rows, pred_rows) for row in rows for tag in row}
         # Sentences without any entity are as likely those of an entity tagger.
         has_entities = tags <= {"O"} or are_chunk_tags(sorted(tags))

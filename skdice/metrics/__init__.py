@@ -4,6 +4,7 @@ from ._entities import (
     SPELLINGS,
     EntitySpan,
     are_chunk_tags,
+    check_tag_kinds,
     check_tag_row,
     check_tag_sequences,
     find_entities,

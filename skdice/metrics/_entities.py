@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
@@ -25,6 +25,8 @@ SPELLINGS = {
 ROLES = {scheme: dict(zip(letters, "BIES")) for scheme, letters in SPELLINGS.items()}
 ANY_ROLES = {letter: role for roles in ROLES.values() for letter, role in roles.items()}
 _CHUNK_TAG = re.compile(f"O|[{''.join(ANY_ROLES)}]-.+", re.DOTALL)
+# Every scheme has tags with these prefixes, while types such as "E-mail" look like the others.
+_BORDER_TAG = re.compile("[BI]-.+", re.DOTALL)
 
 
 class EntitySpan(NamedTuple):
@@ -118,9 +120,12 @@ def check_tag_row(tags: object, name: str) -> list[str]:
 
 
 def check_tag_sequences(
-    y_true: TagSequences, y_pred: TagSequences
+    y_true: TagSequences, y_pred: TagSequences, *, are_entities: bool = False
 ) -> tuple[list[list[str]], list[list[str]]]:
-    """Return both corpora as lists of lists of str with equal shapes; errors name the row."""
+    """Return both corpora as lists of lists of str with equal shapes; errors name the row.
+
+    If they are read as entities, :func:`check_tag_kinds` looks at them.
+    """
     true_rows, pred_rows = _check_tag_rows(y_true, "y_true"), _check_tag_rows(y_pred, "y_pred")
     check_same_number(true_rows, pred_rows, "sentences", least=0)
     for row, (true_tags, pred_tags) in enumerate(zip(true_rows, pred_rows)):
@@ -129,6 +134,9 @@ def check_tag_sequences(
                 "y_true and y_pred must have the same number of tags in every sentence; "
                 f"row {row} has {len(true_tags)} and {len(pred_tags)}."
             )
+    if are_entities:
+        check_tag_kinds(true_rows, "y_true", is_lenient=True)
+        check_tag_kinds(pred_rows, "y_pred", is_lenient=True)
     return true_rows, pred_rows
 
 
@@ -222,6 +230,47 @@ def parse_tag(tag: str, scheme: str | None = None) -> tuple[str, str]:
 def are_chunk_tags(tags: Sequence[str]) -> bool:
     """Return whether all tags are ``O`` or ``[BIESLMU]-type``, with at least one of the latter."""
     return all(_CHUNK_TAG.fullmatch(tag) for tag in tags) and any(tag != "O" for tag in tags)
+
+
+def check_tag_kinds(
+    rows: Sequence[Sequence[str]],
+    name: str,
+    known: Collection[str] = (),
+    *,
+    is_lenient: bool = False,
+) -> None:
+    """Raise a ValueError if some tags are those of entities, as "B-x", and others those of words.
+
+    The error names the first tag of the rarer kind or, if there are ``known`` tags of a fit, of the
+    other kind than these. If lenient, tags that only :func:`get_entities` reads are of neither
+    kind: "B", "O-x" and ".".
+    """
+    counts = Counter(chain.from_iterable(rows))
+    distinct = {*counts, *known}
+    borders = {tag for tag in distinct if _BORDER_TAG.fullmatch(tag)}
+    others = {tag for tag in distinct if not _CHUNK_TAG.fullmatch(tag)}
+    if is_lenient:
+        others = {tag for tag in others if parse_tag(tag) == ("I", tag)}
+    if not borders or not others:
+        return
+
+    def trust(kind: set[str]) -> tuple[bool, int]:
+        return not kind.isdisjoint(known), sum(counts[tag] for tag in kind)
+
+    stray, usual = sorted((others, borders), key=trust)
+    row, position = next(
+        (i, j) for i, tags in enumerate(rows) for j, tag in enumerate(tags) if tag in stray
+    )
+    tag, example = rows[row][position], max(sorted(usual), key=lambda tag: counts[tag])
+    hint = ""
+    if tag != tag.strip():
+        hint = " It has white space around it."
+    elif stray is others:
+        hint = " Outside entities the tag is 'O'."
+    raise ValueError(
+        f"The tags of {name} must be chunk tags ('O', 'B-x', 'I-x', ...), all or none of them; "
+        f"position {position} of row {row} has the tag {tag!r}, others are as {example!r}.{hint}"
+    )
 
 
 def infer_scheme(sentences: Sequence[Sequence[str]]) -> str:

@@ -53,8 +53,9 @@ def entity_f1_score(
     Raises
     ------
     TypeError, ValueError
-        If a sentence is not a list of tags, a tag no string, empty or not of the strict scheme, the
-        shapes of `y_true` and `y_pred` differ, or an option is unknown.
+        If a sentence is not a list of tags, a tag no string, empty or not of the strict scheme,
+        some tags have a prefix ("B-x", "I-x") and others are those of words, the shapes of `y_true`
+        and `y_pred` differ, or an option is unknown.
 
     See Also
     --------
@@ -244,7 +245,8 @@ def _count_all(
 ) -> tuple[list[str], NDArray[np.int64]]:
     """Return the labels, sorted, and their counts in all sentences, (3, n_labels)."""
     scheme, rows = check_scheme(mode, scheme), []
-    for i, (true, pred) in enumerate(zip(*check_tag_sequences(y_true, y_pred))):
+    both = check_tag_sequences(y_true, y_pred, are_entities=scheme is None)
+    for i, (true, pred) in enumerate(zip(*both)):
         actual = {*find_entities(true, scheme, f"row {i} of y_true")}
         rows.append((actual, {*find_entities(pred, scheme, f"row {i} of y_pred")}))
     labels = sorted({entity.label for row in rows for entities in row for entity in entities})
@@ -326,7 +328,7 @@ def bootstrap_interval(
     true, pred = check_rows(y_true, "y_true", "rows"), check_rows(y_pred, "y_pred", "rows")
     check_same_number(true, pred, "rows")
     if metric is entity_f1_score:
-        counts = count_rows("entities", *check_tag_sequences(y_true, y_pred))
+        counts = count_rows("entities", *check_tag_sequences(y_true, y_pred, are_entities=True))
         sums = resampled_sums(counts.counts, n_resamples, random_state)
         scores = counts.scores(sums)[:, counts.metrics.index("f1")]
     else:

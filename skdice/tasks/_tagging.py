@@ -13,7 +13,14 @@ from .._inputs import check_tags, check_token_lists, list_some
 from .._parameters import check_number
 from ..exceptions import warn
 from ..losses import check_loss_classes
-from ..metrics import RowCounts, are_chunk_tags, count_rows, find_entities, infer_scheme
+from ..metrics import (
+    RowCounts,
+    are_chunk_tags,
+    check_tag_kinds,
+    count_rows,
+    find_entities,
+    infer_scheme,
+)
 from ..text import (
     SHAPES,
     EncodedDataset,
@@ -131,7 +138,9 @@ class Tagging(WordTask, TeachableTask):
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
 
     def read_y(self, y: Any, rows: Sequence[Any]) -> list[list[str]]:
-        return check_tags(y, rows)
+        tags = check_tags(y, rows)
+        check_tag_kinds(tags, "y", self.class_names)
+        return tags
 
     def measure(self, y: Any) -> str:
         are_entities = are_chunk_tags(list({tag for row in y for tag in row}))
@@ -349,11 +358,11 @@ class Tagging(WordTask, TeachableTask):
 
 
 def warn_of_background(tags: Sequence[Sequence[str]]) -> None:
-    """Warn if one tag covers most words and none has a prefix: they may be meant as entities."""
+    """Warn if one tag covers most words and the tags are not read as entities."""
     counts = Counter(tag for row in tags for tag in row)
     tag, n = max(counts.items(), key=lambda item: item[1], default=("", 0))
     share = n / max(1, counts.total())
-    if share > _MOST_WORDS and not any(are_chunk_tags([tag]) for tag in counts):
+    if share > _MOST_WORDS and not are_chunk_tags([*counts]):
         warn(
             f"The tag {tag!r} covers {share:.0%} of the words, and no tag has a B- or I- prefix. "
             f"So the tags are not read as entities, and score is accuracy, which is {share:.3f} if "

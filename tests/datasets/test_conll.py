@@ -13,6 +13,7 @@ from skdice.metrics import get_entities
     ("a\tp q\tX\nb\tr s\tY\n", [["a", "b"]], [["X", "Y"]]),
     ("a b\tX\n", [["a b"]], [["X"]]),
     ("a X\n \t\nb Y\n", [["a"], ["b"]], [["X"], ["Y"]]),
+    ("a\tO \n b\t O\nc\tB-X\n", [["a", " b", "c"]], [["O", "O", "B-X"]]),  # Spaces are no tag.
     ("-DOCSTART- -X- O\n\na X\n", [["a"]], [["X"]]),
     ("-DOCSTART-\na X\n-DOCSTART-\tO\nb Y\n", [["a"], ["b"]], [["X"], ["Y"]]),
     ("-DOCSTART-s X\n", [["-DOCSTART-s"]], [["X"]]),
@@ -34,6 +35,10 @@ def test_separator(write):
     path = write("a|b c\td|X\n|\n")
     with pytest.raises(ValueError, match="line 2"):
         read_conll(path, separator="|")
+    with pytest.raises(ValueError, match="line 2"):
+        read_conll(write("a\tX\nb\t \n"))
+    with pytest.raises(ValueError, match="line 1"):
+        read_conll(write("a O \n"))
     assert read_conll(write("a|b c\td|X\n"), separator="|") == ([["a"]], [["X"]])
     # A TAB that stands only in a blank or a document line does not make the file TAB-separated.
     assert read_conll(write("-DOCSTART-\tO\n\t\na X\n")) == ([["a"]], [["X"]])

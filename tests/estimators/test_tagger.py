@@ -1,9 +1,11 @@
+import re
 import warnings
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import cross_val_score
 
 from skdice import DiceQueryTagger, DiceTokenTagger
 from skdice.losses import DiceLoss
@@ -69,6 +71,56 @@ class TestLearning:
             assert each.filename == __file__
         choices = tagger.choices_.set_index("parameter")["why"]
         assert choices["crf"].startswith("Tags without a B- or I- prefix")
+
+
+STRAY = [("o", "Outside entities the tag is 'O'"), ("O ", "white space"), ("0", "tag '0'"),
+         ("NOUN", "tag 'NOUN'"), ("B-", "tag 'B-'"), (".", r"tag '\.'")]  # fmt: skip
+
+
+class TestStrayTags:
+    """One tag without a prefix would make an entity tagger a tagger of words, scored otherwise."""
+
+    def changed(self, y, row, tag):
+        return [[*tags[:-1], tag] if i == row else tags for i, tags in enumerate(y)]
+
+    @pytest.mark.parametrize("tag, message", STRAY)
+    def test_a_fit_refuses_them(self, tiny_bert, corpus, tag, message):
+        X, y = corpus
+        where = f"position {len(y[7]) - 1} of row 7 has the tag {tag!r}"
+        tagger = DiceTokenTagger(tiny_bert, **FAST)
+        with pytest.raises(ValueError, match=f"The tags of y must .*{re.escape(where)}"):
+            tagger.fit(X, self.changed(y, 7, tag))
+        with pytest.raises(ValueError, match=message):
+            tagger.fit(X, y, validation=(X, self.changed(y, 7, tag)))
+        assert not hasattr(tagger, "classes_")
+
+    @pytest.mark.parametrize("tag, message", STRAY)
+    def test_a_score_refuses_them(self, fitted, corpus, tag, message):
+        X, y = corpus
+        with pytest.raises(ValueError, match=message):
+            fitted.score(X, self.changed(y, 7, tag))
+        # Also beside no entity at all: the tags of the fit are known.
+        with pytest.raises(ValueError, match=message):
+            fitted.score(X[:1], [["O"] * (len(X[0]) - 1) + [tag]])
+        assert fitted.score(X, self.changed(y, 7, "B-NEW")) < 1
+
+    def test_a_tag_with_a_prefix_among_parts_of_speech(self, tiny_bert, corpus):
+        X, _ = corpus
+        y = [["PRP$" if word.isalpha() else "NN-x" for word in row] for row in X]
+        y[3][0] = "."
+        tagger = DiceTokenTagger(tiny_bert, **FAST | {"max_epochs": 1})
+        with pytest.raises(ValueError, match=r"position 0 of row 5 has the tag 'I-NN', .* 'PRP"):
+            tagger.fit(X, [["I-NN", *tags[1:]] if i == 5 else tags for i, tags in enumerate(y)])
+        tagger.fit(X, y)
+        assert tagger.scheme_ is None
+        with pytest.raises(ValueError, match="position 0 of row 0 has the tag 'B-PER'"):
+            tagger.score(X[:1], [["B-PER"] * len(X[0])])
+
+    def test_a_fold_of_a_cross_validation(self, tiny_bert, corpus):
+        X, y = corpus
+        tagger, stray = DiceTokenTagger(tiny_bert, **FAST), self.changed(y, 7, "o")
+        with pytest.raises(ValueError, match="has the tag 'o'"):
+            cross_val_score(tagger, X, stray, cv=2, error_score="raise")
 
 
 class TestPrediction:

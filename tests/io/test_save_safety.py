@@ -100,7 +100,7 @@ def test_what_skdice_did_not_save_is_left_alone(fitted, copied_tagger, tmp_path,
 
 def test_labels_that_json_cannot_hold(fitted, tmp_path):
     estimator = fitted("texts")[0]
-    classes = np.array([pd.Timestamp("2024-01-01")], dtype=object)
+    classes = np.array([pd.Timestamp("2024-01-01")] * 3, dtype=object)
     estimator = internals(estimator).with_task(replace(internals(estimator).task, classes=classes))
     with pytest.raises(ValueError, match=r"task has a value of type pandas.*Timestamp"):
         estimator.save_pretrained(tmp_path / "saved")

@@ -2,7 +2,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdice.metrics import EntitySpan, get_entities
+from skdice.metrics import (
+    EntitySpan,
+    bootstrap_interval,
+    entity_classification_report,
+    entity_f1_score,
+    get_entities,
+    tag_f1_score,
+)
 
 
 @pytest.mark.parametrize("tags, expected", [
@@ -47,6 +54,39 @@ def test_containers(container):
     assert entities == [(0, 2, "PER"), (3, 4, "numpy")]
     assert all(type(entity.label) is str for entity in entities)
     assert entities[0] == EntitySpan(start=0, end=2, label="PER")
+
+
+MIXED = [
+    (["o"], r"position 1 of row 1 has the tag 'o', others are as 'B-LOC'. Outside .* 'O'"),
+    (["0", "-"], "position 1 of row 1 has the tag '0'"), (["O "], "tag 'O '.* It has white space"),
+    ([" B-PER"], "tag ' B-PER'.* white space"), (["PER"], "tag 'PER'"), (["b-PER"], "tag 'b-PER'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("tags, message", MIXED)
+def test_a_stray_tag_among_those_of_entities(tags, message):
+    good = [["O", "B-PER", "I-PER", "O", "B-LOC"]] * 2
+    bad = [good[0], ["O", *tags, *good[0]]]
+    good = [good[0], ["O"] * len(bad[1])]
+    for score in (entity_f1_score, entity_classification_report, bootstrap_interval):
+        for name, pair in (("y_true", (bad, good)), ("y_pred", (good, bad))):
+            with pytest.raises(ValueError, match=f"The tags of {name} must .*{message}"):
+                score(*pair)
+    assert tag_f1_score(good, bad) < 1  # Each tag is a class.
+
+
+def test_a_stray_tag_of_an_entity():
+    rows = [["PER", "ORG", "O"], ["O", "B-PER", "LOC", "LOC"]]
+    with pytest.raises(ValueError, match=r"position 1 of row 1 has the tag 'B-PER', .* as 'LOC'"):
+        entity_f1_score(rows, rows)
+
+
+@pytest.mark.parametrize("tags", [
+    "PRP$ NN-x . `` , O", "S-Bahn E-mail U-turn PER O", "B-PER I-PER . O O-PER B I", "-LRB- I B",
+])  # fmt: skip
+def test_tags_that_are_not_mixed(tags):
+    rows = [tags.split()]
+    assert entity_f1_score(rows, rows) == 1
 
 
 @pytest.mark.parametrize("tags, error, message", [
