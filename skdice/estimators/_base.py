@@ -16,7 +16,7 @@ from .._parameters import check_parameters
 from ..exceptions import warn
 from ..fitting import Fitted, Folds, fit, logits_of, settings_of
 from ..losses import Loss
-from ..nn import TextNet, check_callbacks, shared_seed
+from ..nn import TextNet, check_callbacks, failing_together, shared_seed
 from ..tasks import Logits, Rows, Task, TeachableTask, read_fit_rows
 from ..text import WordTokenizer
 from ._saving import SavedEstimator
@@ -165,26 +165,29 @@ class TextEstimator(SavedEstimator, Generic[T]):
             estimator that has no use for it, or ``teacher`` cannot predict.
         """
         # Everything that can be refused is refused before the estimator changes.
-        self.check_parameters()
-        self._check_validation(validation)
-        task, names = self._asked(), self._feature_names(X)
-        unlabeled = unlabeled() if callable(unlabeled) else unlabeled
-        groups, validation = read_fit_rows(X, groups, validation)
-        X_read, y_read, kept = task.read_training(X, y)
-        weight = check_sample_weight(sample_weight, len(X_read))
-        groups = task.groups(X_read) if groups is None else groups
-        rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read))).used(kept)
-        if not len(rows):
-            raise ValueError(f"Found no {task.info.row} to train on; X has {len(X_read)} rows.")
-        valid = None if validation is None else task.read(*validation)
-        others = None if unlabeled is None else _read_unlabeled(task, unlabeled, len(X_read))
-        for given in (validation and validation[0], unlabeled):
-            if given is not None:
-                self._check_same_columns(given, names)
-        if teacher is not None:
-            if others is None:
-                raise ValueError("teacher labels the rows of unlabeled, which must not be None.")
-            others = replace(others, y=ask_teacher(teacher, task, unlabeled, others.X, rows))
+        with failing_together(self.device):
+            self.check_parameters()
+            self._check_validation(validation)
+            task, names = self._asked(), self._feature_names(X)
+            unlabeled = unlabeled() if callable(unlabeled) else unlabeled
+            groups, validation = read_fit_rows(X, groups, validation)
+            X_read, y_read, kept = task.read_training(X, y)
+            weight = check_sample_weight(sample_weight, len(X_read))
+            groups = task.groups(X_read) if groups is None else groups
+            rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read))).used(kept)
+            if not len(rows):
+                raise ValueError(f"Found no {task.info.row} to train on; X has {len(X_read)} rows.")
+            valid = None if validation is None else task.read(*validation)
+            others = None if unlabeled is None else _read_unlabeled(task, unlabeled, len(X_read))
+            for given in (validation and validation[0], unlabeled):
+                if given is not None:
+                    self._check_same_columns(given, names)
+            if teacher is not None:
+                if others is None:
+                    raise ValueError(
+                        "teacher labels the rows of unlabeled, which must not be None."
+                    )
+                others = replace(others, y=ask_teacher(teacher, task, unlabeled, others.X, rows))
         result = fit(task, settings_of(self), rows, valid, others, feature_names=names)
         self._fitted = result.fitted
         if isinstance(result.error, KeyboardInterrupt):

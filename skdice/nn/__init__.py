@@ -25,6 +25,7 @@ from ._runtime import (
     count_processes,
     current_ranks,
     denormals_flushed,
+    failing_together,
     generator_states,
     is_first_process,
     resolve_device,

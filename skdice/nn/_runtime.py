@@ -9,11 +9,11 @@ import atexit
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
@@ -178,11 +178,17 @@ class Ranks:
         return total
 
     def gather(self, value: Any) -> list[Any]:
-        """Return what each of the processes has; tensors have to lie on the CPU."""
+        """Return what each of the processes has; tensors have to lie on the CPU.
+
+        If another process has failed meanwhile (:func:`failing_together`), it is its error.
+        """
         if self.count == 1:
             return [value]
-        values = [None] * self.count
+        values: list[Any] = [None] * self.count
         torch.distributed.all_gather_object(values, value)
+        for rank, found in enumerate(values):
+            if isinstance(found, _Failure):
+                raise OtherProcessError(f"Process {rank} of {self.count} raised {found.error}")
         return values
 
     def join(self, rows: Tensor) -> Tensor:
@@ -214,6 +220,41 @@ class Ranks:
 
 
 ALONE = Ranks()
+
+
+class OtherProcessError(ValueError):
+    """Another process of the job has failed."""
+
+
+class _Failure(NamedTuple):
+    """Tells the other processes of a job that one of them has failed."""
+
+    error: str
+
+
+@contextmanager
+def failing_together(device: str) -> Iterator[None]:
+    """If one process of a job raises an error inside the block, have all others raise it, too.
+
+    Without this, they would wait for that process until it begins its next fit. Inside the block
+    the processes may exchange values by :meth:`Ranks.gather` and :meth:`Ranks.compare` alone.
+    """
+    index, count = _job()
+    if count == 1:
+        yield
+        return
+    try:
+        ranks = current_ranks(resolve_device(device))
+        yield
+        ranks.gather(None)
+    except OtherProcessError:
+        raise
+    except Exception as error:
+        error.add_note(f"Process {index} of {count} raised this; the others stop as well.")
+        if torch.distributed.is_initialized():
+            with suppress(Exception):  # One of several failures, or a process that is lost.
+                Ranks(index, count).gather(_Failure(f"{type(error).__name__}: {error}"))
+        raise
 
 
 def current_ranks(device: str) -> Ranks:

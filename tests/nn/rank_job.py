@@ -32,7 +32,7 @@ def error_of(function):
     try:
         function()
     except Exception as error:
-        return type(error).__name__, str(error)
+        return type(error).__name__, "\n".join([str(error), *getattr(error, "__notes__", ())])
     return None
 
 
@@ -151,6 +151,9 @@ def faults(models, directory):
     seen = directory / "seen"
     fit(checkpoint_dir=seen)
     return {
+        "input": fit(y=[*y[:4], ["O"], *y[5:]] if RANK else y),
+        "kind of input": fit(y="tags" if RANK else y),
+        "device": fit(device="cpu" if RANK else "abacus"),
         "rows": fit(rows=slice(RANK, None)),
         "labels": fit(y=renamed if RANK else y),
         "parameters": fit(lr=1 + RANK),

@@ -135,6 +135,22 @@ def test_faults_are_raised_in_all_processes(fault, message, ranks):
         assert rank["faults"]["none"] is None, "the job goes on"
 
 
+@pytest.mark.parametrize("fault, message, failing", [
+    ("input", "ValueError: Every word needs one tag; row 4 has 4 words and 1 tags", 1),
+    ("kind of input", "TypeError: y must be", 1),
+    ("device", "ValueError: The 'device' parameter must be", 0),
+])  # fmt: skip
+def test_bad_input_of_one_process_stops_all(fault, message, failing, ranks):
+    """The others do not wait for it, nor meet its next fit."""
+    (own, own_text), (other, other_text) = (
+        ranks[rank]["faults"][fault] for rank in (failing, 1 - failing)
+    )
+    assert f"{own}: {own_text}".startswith(message)
+    assert own_text.endswith(f"Process {failing} of 2 raised this; the others stop as well.")
+    assert other == "OtherProcessError"
+    assert other_text.startswith(f"Process {failing} of 2 raised {message}")
+
+
 def test_a_killed_process_ends_the_job_and_another_one_goes_on(ranks, directory):
     assert [rank["killed"] for rank in ranks] == [0, -signal.SIGKILL]
     kind, _ = pickle.loads((directory / "killed.pickle").read_bytes())
