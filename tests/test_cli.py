@@ -20,6 +20,7 @@ import skdice
 from skdice import datasets
 from skdice.__main__ import main
 from skdice._cli._commands import READ_OPTIONS
+from skdice._cli._main import make_parser
 from skdice.estimators import load_pretrained
 
 from .corpora import easy_corpus, easy_pairs, easy_texts
@@ -269,11 +270,137 @@ class TestPredict:
         assert found.tolist() == fitted.predict(X).tolist()
 
 
+class TestNext:
+    """The loop of labelling; the tool is played by the gold entities."""
+
+    @pytest.fixture
+    def pool(self, folder):
+        X, y = easy_corpus(90, seed=4)
+        lines = [" ".join(words) for words in X]
+        Path("pool.txt").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+        return dict(zip(lines, zip(X, y)))
+
+    @staticmethod
+    def annotate(file, pool, export):
+        """Write what Label Studio exports once all tasks are annotated."""
+        tasks = json.loads(Path(file).read_text())
+        for task in tasks:
+            (words, tags), text = pool[task["data"]["text"]], task["data"]["text"]
+            starts = [len(" ".join(words[:i])) + (i > 0) for i in range(len(words))]
+            task["annotations"] = [{"result": [
+                {"type": "labels", "from_name": "label", "to_name": "text", "value": {
+                    "start": start, "end": start + len(word), "labels": [tag[2:]], "text": word,
+                }} for start, word, tag in zip(starts, words, tags) if tag != "O"
+            ]}]  # fmt: skip
+            assert all(text[r["value"]["start"] :].startswith(r["value"]["text"])
+                       for r in task["annotations"][0]["result"])  # fmt: skip
+        old = json.loads(Path(export).read_text()) if Path(export).exists() else []
+        Path(export).write_text(json.dumps(old + tasks))
+        return tasks
+
+    def test_rounds(self, folder, pool, quick_bert, run):
+        out = "-n 20 --seed 0 --out tasks.json"
+        status, _, err = run(f"next pool.txt --model {quick_bert} --set device=cpu {out}")
+        assert status == 0, err
+        assert re.search(r"skdice: tasks.json: 20 of 90 lines, \d+ words to read\n$", err)
+        first = self.annotate("tasks.json", pool, "export.json")
+        assert not any("predictions" in task for task in first)
+        assert sum(task["data"]["is_random"] for task in first) == 2
+
+        fit = f"--model {quick_bert} --epochs 12 {FAST} --set loss=ce lr=5e-3 --seed 0"
+        status, _, err = run(f"fit export.json --task tagging --out tagger {fit}")
+        assert status == 0, err
+        assert "export.json: 20 rows for --task tagging, read by read_label_studio" in err
+
+        status, _, err = run(f"next tagger pool.txt --labeled export.json {out}")
+        assert (status, "F1" in err) == (0, False), "nothing was predicted in the first round"
+        second = self.annotate("tasks.json", pool, "export.json")
+        texts = [task["data"]["text"] for task in second]
+        assert not {*texts} & {task["data"]["text"] for task in first}
+        tagger = load_pretrained("tagger")
+        for text, task in zip(texts, second):
+            (prediction,) = task["predictions"]
+            found = [(r["value"]["start"], r["value"]["end"]) for r in prediction["result"]]
+            assert found == [entity[:2] for entity in tagger.predict_entities([text])[0]]
+        assert any(task["predictions"][0]["result"] for task in second)
+        random = [task["data"] for task in second if task["data"]["is_random"]]
+        assert [row["round"] for row in random] == [2, 2]
+
+        status, _, err = run(f"next tagger pool.txt --labeled export.json {out}")
+        assert status == 0
+        told = re.search(r"export.json: F1 (\S+) \((\S+) to (\S+)\) of the pred.* on 2 random", err)
+        f1, low, high = map(float, told.groups())
+        sentences, tags = zip(*(pool[row["text"]] for row in random))
+        assert f1 == pytest.approx(100 * tagger.score(sentences, tags), abs=0.06)
+        assert 0 <= low <= f1 <= high <= 100
+        third = json.loads(Path("tasks.json").read_text())
+        assert {task["data"].get("round") for task in third} == {None, 3}
+
+    def test_the_other_formats_of_a_tagger(self, pool, tagger, run):
+        for name, read in (("a.jsonl", datasets.read_doccano), ("a.conll.gz", datasets.read_conll)):
+            status, _, err = run(f"next {tagger} pool.txt -n 9 --seed 0 --out {name}")
+            assert status == 0, err
+            X, y = read(name)
+            expected = load_pretrained(tagger).predict(
+                X if name != "a.jsonl" else [pool[x][0] for x in X]
+            )
+            if name == "a.jsonl":
+                y = datasets.words_from_spans(X, y)[1]
+            assert [list(row) for row in y] == list(expected)
+            status, _, err = run(f"next {tagger} pool.txt -n 9 --labeled {name} --out b.jsonl")
+            assert status == 0, err
+            texts = [json.loads(line)["text"] for line in Path("b.jsonl").read_text().splitlines()]
+            assert not {*texts} & {x if isinstance(x, str) else " ".join(x) for x in X}
+        status, _, err = run(f"next {tagger} pool.txt -n 100 --strategy expected --out a.jsonl")
+        assert "skdice: warning: X has 90 rows to choose from, fewer than n=100" in err
+
+    @pytest.mark.parametrize("task, cls, rows, read", [
+        ("texts", skdice.DiceTextClassifier, easy_texts(24), datasets.read_labeled_text),
+        ("pairs", skdice.DicePairClassifier, easy_pairs(24), datasets.read_pairs),
+    ])  # fmt: skip
+    def test_tables_of_classifiers(self, folder, run, tiny_bert, task, cls, rows, read):
+        X, y = rows
+        fitted = cls(tiny_bert, max_epochs=1, verbose=0, device="cpu").fit(X, y)
+        fitted.save_pretrained("a")
+        Path("pool.txt").write_text("\n".join(x if task == "texts" else "\t".join(x) for x in X))
+        status, _, err = run("next a pool.txt -n 9 --out a.csv --seed 0")
+        assert status == 0, err
+        chosen, predicted = read("a.csv")
+        assert list(predicted) == list(fitted.predict(chosen))
+        assert pd.read_csv("a.csv")["is_random"].sum() == 1
+        status, _, err = run("next a pool.txt -n 9 --out b.csv --labeled a.csv")
+        assert not {*read("b.csv")[0]} & {*chosen}
+        status, _, err = run(f"next pool.txt -n 5 --out c.csv --task {task} --model {tiny_bert}")
+        assert (status, pd.read_csv("c.csv")["label"].isna().all()) == (0, True), err
+
+    def test_the_commands_of_the_page_are_those_that_there_are(self):
+        page = (ROOT / "docs" / "howto" / "label_next.md").read_text(encoding="utf-8")
+        commands = re.findall(r"^\$ skdice (.+)$", page, re.MULTILINE)
+        ran = [make_parser().parse_args(shlex.split(line)).run.__name__ for line in commands]
+        assert ran == ["run_next", "run_fit", "run_next"]
+
+    @pytest.mark.parametrize("argv, message", [
+        ("next TAGGER pool.txt --out a.csv", "a file .json or .jsonl or .conll or .bio or .iob"),
+        ("next pool.txt --task texts --out a.json", "of a DiceTextClassifier must be a file .csv"),
+        ("next TAGGER pool.txt --out a.json --task pairs", "--task is for a choice without a"),
+        ("next TAGGER nowhere.txt --out a.json", "There is no file nowhere.txt"),
+        ("next TAGGER pool.txt --out a.json -n 0", "'n' parameter of choose_rows must be an int"),
+        ("next TAGGER pool.txt --out a.json --strategy best", "'strategy' parameter of choose"),
+        ("next TAGGER pool.txt", "the following arguments are required: --out"),
+        ("next TAGGER blank.txt --out a.json", "X must have a row with a word"),
+    ])  # fmt: skip
+    def test_errors(self, pool, tagger, run, argv, message):
+        Path("blank.txt").write_text("\n \n")
+        status, out, err = run(argv.replace("TAGGER", tagger))
+        assert (status, out) == (2, "")
+        assert message in err[err.index("error: ") :]
+
+
 class TestErrors:
     @pytest.mark.parametrize("argv, message", [
         ("report nowhere.conll", "There is no file nowhere.conll"),
         ("report bad.conll", "bad.conll, line 3: got 1 column in 'b'"),
-        ("report words.txt", "suffixes .conll, .conllu, .bio, .iob, .json tell the task"),
+        ("report words.txt", "suffixes .conll, .conllu, .bio, .iob, .jsonl, .json tell the"),
         ("report train.conll --read tag=xpos", "'tag'; read_conll takes columns, separator, enc"),
         ("report own.csv --task pairs", "from 'left,right,match', cut at commas. Pass them"),
         ("report own.csv --task pairs --read first=a second=right label=match", "'left, right, ma"),
@@ -359,12 +486,13 @@ def test_examples_run(folder, run, tiny_bert):
     text = (ROOT / "docs" / "guide" / "shell.md").read_text(encoding="utf-8")
     found = re.findall(r'^\$ (?:echo "(.+)" \| )?skdice (.+?)(?:   .*)?$', text, re.MULTILINE)
     names = [line.split()[0] for _, line in found]
-    assert names == ["report", "fit", "compare", "score", "predict"]
+    assert names == ["report", "fit", "compare", "score", "predict", "next"]
+    Path("pool.txt").write_text("\n".join(" ".join(words) for words in easy_corpus(60)[0]))
     for name, (stdin, line) in zip(names, found):
         assert f"skdice {line}\n" in run(f"{name} --help")[1]
         fast = f" --model {tiny_bert} {FAST} --epochs 1" if name in ("fit", "compare") else ""
         status, out, err = run(line + fast, stdin=stdin.encode())
-        assert (status, out != "") == (0, True), err
+        assert (status, out != "") == (0, name != "next"), err
 
 
 @pytest.mark.parametrize("reader", READ_OPTIONS)

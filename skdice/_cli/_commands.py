@@ -24,10 +24,14 @@ READ_OPTIONS = {
     "read_pairs": "first, second, label, layout, encoding",
     "read_labeled_text": "text, label, separator, encoding",
     "read_squad": "",
+    "read_label_studio": "text, from_name",
+    "read_doccano": "offsets",
 }
+# Readers of raw texts with spans, which become the words of taggers.
+OF_SPANS = {".json": "read_label_studio", ".jsonl": "read_doccano"}
 # Files with other suffixes need --task.
 _TASK_OF_SUFFIX = {
-    **dict.fromkeys((".conll", ".conllu", ".bio", ".iob"), "tagging"),
+    **dict.fromkeys((".conll", ".conllu", ".bio", ".iob", ".jsonl"), "tagging"),
     ".json": "questions",
 }
 _BLOCK = 1000  # lines that are predicted at a time
@@ -38,7 +42,7 @@ def run_report(arguments: argparse.Namespace) -> None:
     """Count negatives and positives by class."""
     from ..inspection import imbalance_report
 
-    X, y = _read_data(arguments, arguments.data, _choose_task(arguments))
+    X, y = read_data(arguments, arguments.data, _choose_task(arguments))
     _write_table(imbalance_report(y, X).reset_index())
 
 
@@ -48,13 +52,13 @@ def run_fit(arguments: argparse.Namespace) -> None:
 
     check_place(arguments.out)  # Before hours of training.
     task = _choose_task(arguments)
-    X, y = _read_data(arguments, arguments.data, task)
+    X, y = read_data(arguments, arguments.data, task)
     file, validation = getattr(arguments, "valid", None), None
     if file is not None:
-        X_valid, y_valid = _read_data(arguments, file, task)
+        X_valid, y_valid = read_data(arguments, file, task)
         y, y_valid = _alike(y, y_valid)
         validation = X_valid, y_valid
-    estimator = _make_estimator(arguments, task).fit(X, y, validation=validation)
+    estimator = make_estimator(arguments, task).fit(X, y, validation=validation)
     estimator.save_pretrained(arguments.out)
     _write_table(estimator.history_.reset_index())
     note(f"saved the {type(estimator).__name__} to {arguments.out}")
@@ -65,11 +69,11 @@ def run_compare(arguments: argparse.Namespace) -> None:
     from ..model_selection import compare_losses
 
     task = _choose_task(arguments)
-    X, y = _read_data(arguments, arguments.data, task)
-    X_test, y_test = _read_data(arguments, arguments.test, task)
+    X, y = read_data(arguments, arguments.data, task)
+    X_test, y_test = read_data(arguments, arguments.test, task)
     y, y_test = _alike(y, y_test)
-    options = _given(arguments, "losses", "seeds", "baseline", "tune_threshold", "cache_dir")
-    estimator = _make_estimator(arguments, task)
+    options = given(arguments, "losses", "seeds", "baseline", "tune_threshold", "cache_dir")
+    estimator = make_estimator(arguments, task)
     comparison = compare_losses(estimator, X, y, X_test, y_test, **options)
     _write_table(comparison.table().reset_index())
     note(comparison.caption())
@@ -83,8 +87,8 @@ def run_score(arguments: argparse.Namespace) -> None:
     from .._inputs import list_some
     from ..metrics import entity_classification_report, squad_report
 
-    estimator, task = _load(arguments)
-    X, y = _read_data(arguments, arguments.data, task)
+    estimator, task = load(arguments)
+    X, y = read_data(arguments, arguments.data, task)
     known = estimator.classes_.tolist() if task == "tagging" else []
     if known and not any(tag in known for tags in y for tag in tags):
         raise ValueError(
@@ -116,11 +120,11 @@ def run_predict(arguments: argparse.Namespace) -> None:
     import pandas as pd
     from tqdm import tqdm
 
-    estimator, task = _load(arguments)
+    estimator, task = load(arguments)
     columns = ["label", "score"]
     predict: Callable[[Any, Mapping[int, str]], Rows] = _classify
     if getattr(estimator, "scheme_", None) is not None:
-        columns, predict = ["start", "end", "label", "score", "text"], _find_entities
+        columns, predict = ["start", "end", "label", "score", "text"], find_entities
     elif task == "tagging":
         columns, predict = ["start", "end", "label", "text"], _tag_words
     elif task == "questions":
@@ -166,7 +170,7 @@ def _read_lines(arguments: argparse.Namespace) -> Iterable[str]:
     return read_lines(file, errors="surrogateescape")
 
 
-def _find_entities(tagger: Any, lines: Mapping[int, str]) -> Rows:
+def find_entities(tagger: Any, lines: Mapping[int, str]) -> Rows:
     return [
         [(*entity, text[entity.start : entity.end]) for entity in entities]
         for text, entities in zip(lines.values(), tagger.predict_entities(list(lines.values())))
@@ -186,12 +190,12 @@ def _tag_words(tagger: Any, lines: Mapping[int, str]) -> Rows:
 
 
 def _answer(extractor: Any, lines: Mapping[int, str]) -> Rows:
-    return [[(answer,)] for answer in extractor.predict(_split_lines(lines))]
+    return [[(answer,)] for answer in extractor.predict(split_lines(lines))]
 
 
 def _classify(classifier: Any, lines: Mapping[int, str]) -> Rows:
     is_pairs = classifier.internals.task.info.name == "pairs"
-    X = _split_lines(lines) if is_pairs else list(lines.values())
+    X = split_lines(lines) if is_pairs else list(lines.values())
     labels, scores = classifier.internals.predict_scored(X)
     if labels.ndim == 1:
         labels = labels[:, None] == classifier.classes_
@@ -202,7 +206,7 @@ def _classify(classifier: Any, lines: Mapping[int, str]) -> Rows:
     ]
 
 
-def _split_lines(lines: Mapping[int, str]) -> list[tuple[str, ...]]:
+def split_lines(lines: Mapping[int, str]) -> list[tuple[str, ...]]:
     """Return two texts of each line."""
     rows = [tuple(line.split("\t")) for line in lines.values()]
     for (number, line), row in zip(lines.items(), rows):
@@ -218,24 +222,24 @@ def note(text: str) -> None:
     print(f"skdice: {text}", file=sys.stderr)
 
 
-def _given(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
+def given(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Return those arguments that stand on the command line."""
     return {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
 
 
-def _make_estimator(arguments: argparse.Namespace, task: str) -> Any:
+def make_estimator(arguments: argparse.Namespace, task: str) -> Any:
     """Return the estimator of a task, with the parameters of the command line."""
     from .. import estimators
 
-    given = _given(arguments, "model", "loss", "max_epochs", "random_state")
-    return getattr(estimators, TASKS[task][0])().set_params(**{**given, **dict(arguments.set)})
+    chosen = given(arguments, "model", "loss", "max_epochs", "random_state", "device")
+    return getattr(estimators, TASKS[task][0])().set_params(**{**chosen, **dict(arguments.set)})
 
 
-def _load(arguments: argparse.Namespace) -> tuple[Any, str]:
+def load(arguments: argparse.Namespace) -> tuple[Any, str]:
     """Return a saved estimator and its task."""
     from ..estimators import load_pretrained
 
-    estimator = load_pretrained(arguments.saved, **_given(arguments, "device"))
+    estimator = load_pretrained(arguments.saved, **given(arguments, "device"))
     return estimator, estimator.internals.task.info.name
 
 
@@ -252,16 +256,23 @@ def _choose_task(arguments: argparse.Namespace) -> str:
     return task
 
 
-def _read_data(arguments: argparse.Namespace, path: str, task: str) -> tuple[Any, Any]:
+def read_data(arguments: argparse.Namespace, path: str, task: str) -> tuple[Any, Any]:
     """Return the rows of a file and their labels, and say how it was read."""
     from .. import datasets
 
-    name = "read_conllu" if datasets.suffix_of(path) == ".conllu" else TASKS[task][1]
+    suffix, name = datasets.suffix_of(path), TASKS[task][1]
+    if suffix == ".conllu":
+        name = "read_conllu"
+    elif task in ("tagging", "query-tagging"):
+        name = OF_SPANS.get(suffix, name)
     try:
         X, y = getattr(datasets, name)(path, **dict(arguments.read))
     except TypeError as error:  # An option that the reader does not have.
         takes = READ_OPTIONS[name] or "no options"
         raise ValueError(f"--read: {error}; {name} takes {takes}.") from error
+    if name in OF_SPANS.values():
+        scheme = None if task == "query-tagging" else "IOB2"
+        X, y = datasets.words_from_spans(X, y, scheme=scheme)
     note(f"{path}: {len(X):,} rows for --task {task}, read by {name}")
     return X, y
 

@@ -9,7 +9,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._version import __version__
-from ._commands import READ_OPTIONS, TASKS, run_compare, run_fit, run_predict, run_report, run_score
+from ._commands import (
+    OF_SPANS,
+    READ_OPTIONS,
+    TASKS,
+    run_compare,
+    run_fit,
+    run_predict,
+    run_report,
+    run_score,
+)
+from ._next import run_next
 
 _SIGPIPE_STATUS, _SIGINT_STATUS = 141, 130
 
@@ -79,7 +89,8 @@ def _option(text: str, **how: Any) -> dict[str, Any]:
 
 
 _SEVERAL: Any = {"metavar": "NAME=VALUE", "type": _assignment, "nargs": "+", "action": "extend"}
-# All arguments. Those that are parameters of estimators or of compare_losses have their names.
+# All arguments. Those that are parameters of estimators or of compare_losses have their names. What
+# stands behind a colon is the command that has an argument of its own.
 _ARGUMENTS = {
     "data": _option("CoNLL, CoNLL-U, pairs or labelled texts in TSV or CSV, or SQuAD JSON"),
     "test": _option("the same to score on"),
@@ -104,6 +115,18 @@ _ARGUMENTS = {
     "--tune-threshold": _option("also score with a tuned decision", action="store_true"),
     "--cache": _option("directory that keeps finished runs", dest="cache_dir"),
     "--device": _option("such as cpu or cuda:1"),
+    "saved:next": _option(
+        "directory of an estimator; without one the lines are spread over the pool",
+        metavar="MODEL",
+        nargs="?",
+    ),
+    "pool": _option("a row in every line, as skdice predict reads it", metavar="POOL"),
+    "-n": _option("how many lines (default: 50)", type=literal),
+    "--out:next": _option(
+        "file to write: .json (Label Studio), .jsonl (doccano), .conll or .csv", required=True
+    ),
+    "--labeled": _option("file of what has labels, as skdice fit reads it"),
+    "--strategy": _option("as choose_rows takes it"),
 }
 # What runs each command, an example, and its arguments.
 _COMMANDS = [
@@ -125,7 +148,16 @@ _COMMANDS = [
         'echo "John lives in Oslo." | skdice predict tagger',
         "saved file --device",
     ),
+    (
+        run_next,
+        "skdice next tagger pool.txt --out tasks.json",
+        "saved:next pool -n --out:next --labeled --strategy --seed --task --model --set --device",
+    ),
 ]
+
+
+# Readers that the suffix of a file names, where it does not go by the task alone.
+OF_SUFFIX = [(".conllu", "read_conllu"), *((f"taggers' {x}", y) for x, y in OF_SPANS.items())]
 
 
 def _list_read_options() -> str:
@@ -133,7 +165,8 @@ def _list_read_options() -> str:
     lines = [
         f"  {task:13}  {READ_OPTIONS[reader] or 'none'}" for task, (_, reader) in TASKS.items()
     ]
-    return "\n".join(["\n\noptions for --read, by task:", *lines, "  .conllu files  tag"])
+    lines += [f"  {suffix + ' files':13}  {READ_OPTIONS[reader]}" for suffix, reader in OF_SUFFIX]
+    return "\n".join(["\n\noptions for --read, by task:", *lines])
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -158,5 +191,5 @@ def make_parser() -> argparse.ArgumentParser:
         )
         command.set_defaults(run=run, read=[], set=[])
         for name in names.split():
-            command.add_argument(name, **_ARGUMENTS[name])
+            command.add_argument(name.partition(":")[0], **_ARGUMENTS[name])
     return parser

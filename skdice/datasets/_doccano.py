@@ -1,5 +1,6 @@
 """Reader and writer of doccano's JSON lines."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._inputs import Span
@@ -74,7 +75,9 @@ def read_doccano(path: FilePath, *, offsets: str = "utf-16") -> tuple[list[str],
     return X, y
 
 
-def write_doccano(path: FilePath, X: Texts, y: Spans) -> None:
+def write_doccano(
+    path: FilePath, X: Texts, y: Spans | None, *, fields: Sequence[Mapping[str, Any]] | None = None
+) -> None:
     """Write texts with entities as JSON lines that doccano imports.
 
     Predictions are imported as annotations, to be corrected. doccano has no place for scores.
@@ -87,7 +90,9 @@ def write_doccano(path: FilePath, X: Texts, y: Spans) -> None:
     X : list, Series or array of str
     y : list of list of (start, end, label)
         The entities of each text, such as ``predict_entities`` gives them; doccano drops those that
-        overlap, unless the project allows it.
+        overlap, unless the project allows it. None writes texts that nobody has annotated.
+    fields : list of dict, default=None
+        More data of each text, such as an id. Exports have it, too.
 
     Raises
     ------
@@ -96,10 +101,10 @@ def write_doccano(path: FilePath, X: Texts, y: Spans) -> None:
         the row.
     """
     examples = []
-    for text, spans in zip(*check_annotated(X, y)):
+    for text, spans, more in zip(*check_annotated(X, y, fields)):
         offsets = utf16_offsets(text)
         row = [[offsets[start], offsets[end], label] for start, end, label, *_ in spans]
-        examples.append({"text": text, "label": row})
+        examples.append({**more, "text": text, **({} if y is None else {"label": row})})
     write_objects(path, examples, as_list=False)
 
 

@@ -1,5 +1,6 @@
 """Reader of the JSON exports of Label Studio, and writer of tasks for it."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._inputs import Span
@@ -118,11 +119,12 @@ def _choose_results(
 def write_label_studio(
     path: FilePath,
     X: Texts,
-    y: Spans,
+    y: Spans | None,
     *,
     text: str = "text",
     from_name: str = "label",
     model_version: str | None = None,
+    fields: Sequence[Mapping[str, Any]] | None = None,
 ) -> None:
     """Write texts with entities as tasks for Label Studio.
 
@@ -136,7 +138,8 @@ def write_label_studio(
     X : list, Series or array of str
     y : list of list of (start, end, label)
         The entities of each text, also with a score as a fourth, such as ``predict_entities`` gives
-        them. None but those of the configuration of the project are shown.
+        them. None but those of the configuration of the project are shown. None writes texts that
+        nobody has annotated.
     text : str, default="text"
         Name of the ``<Text>`` tag, and the key of the data.
     from_name : str, default="label"
@@ -144,6 +147,8 @@ def write_label_studio(
     model_version : str, default=None
         Name of the model of which `y` are the predictions. None means that they are annotations,
         unless spans have scores: then they are predictions of ``"skdice"``.
+    fields : list of dict, default=None
+        More data of each task, such as an id. Exports have it, too.
 
     Raises
     ------
@@ -159,7 +164,7 @@ def write_label_studio(
     names = {"text": text, "from_name": from_name, "model_version": model_version or "skdice"}
     for name, value in names.items():
         _check_name("write_label_studio", name, value)
-    texts, rows = check_annotated(X, y)
+    texts, rows, more = check_annotated(X, y, fields)
     lengths = {len(span) for row in rows for span in row}
     if len(lengths) > 1:
         i = next(i for i, row in enumerate(rows) if any(len(span) == 3 for span in row))
@@ -167,18 +172,21 @@ def write_label_studio(
     if lengths == {4} and model_version is None:
         model_version = "skdice"
     tags = {"from_name": from_name, "to_name": text, "type": "labels"}
-    tasks = []
-    for one, spans in zip(texts, rows):
+    tasks: list[dict[str, Any]] = []
+    for one, spans, others in zip(texts, rows, more):
+        data = {**others, text: one}
         regions = []
         for i, (start, end, label, *score) in enumerate(spans):
             region = {"start": start, "end": end, "text": one[start:end], "labels": [label]}
             regions.append({"id": str(i), **tags, "value": region, **dict(zip(["score"], score))})
         result = {"result": regions}
-        if model_version is None:
-            tasks.append({"data": {text: one}, "annotations": [result]})
+        if y is None:
+            tasks.append({"data": data})
+        elif model_version is None:
+            tasks.append({"data": data, "annotations": [result]})
         else:
             scores = [span[3] for span in spans if len(span) == 4]
             lowest = {"score": min(scores)} if scores else {}
             prediction = {"model_version": model_version, **result, **lowest}
-            tasks.append({"data": {text: one}, "predictions": [prediction]})
+            tasks.append({"data": data, "predictions": [prediction]})
     write_objects(path, tasks, as_list=True)

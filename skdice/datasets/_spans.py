@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from .._inputs import Span, check_rows, check_span, check_texts, check_y, list_rows
+from .._inputs import Span, check_rows, check_span, check_texts, check_y, describe, list_rows
 from ._json import show
 from ._text_files import FilePath, check_encodable, shorten
 
@@ -96,13 +96,24 @@ class LeftOut:
             warnings.warn(f"{self._path}: left out {left_out}.", stacklevel=3)
 
 
-def check_annotated(X: Any, y: Any) -> tuple[list[str], list[list[Any]]]:
-    """Return texts to write, and their spans, with a score if they have one."""
+def check_annotated(
+    X: Any, y: Any, fields: Any = None
+) -> tuple[list[str], list[list[Any]], list[dict[str, Any]]]:
+    """Return texts to write, their spans, with a score if they have one, and their other fields."""
     texts = check_texts(X)
     for i, text in enumerate(texts):
         check_encodable(text, f"row {i} of X")
-    rows = check_y(y, len(texts), "lists of (start, end, label)")
-    return texts, [_check_spans(spans, text, i) for i, (text, spans) in enumerate(zip(texts, rows))]
+    rows = (
+        [()] * len(texts) if y is None else check_y(y, len(texts), "lists of (start, end, label)")
+    )
+    spans = [_check_spans(row, text, i) for i, (text, row) in enumerate(zip(texts, rows))]
+    if fields is None:
+        return texts, spans, [{} for _ in texts]
+    more = check_y(fields, len(texts), "dicts", name="fields")
+    for i, row in enumerate(more):
+        if not isinstance(row, Mapping):
+            raise ValueError(f"Each row of fields must be a dict; row {i} is {describe(row)}.")
+    return texts, spans, [dict(row) for row in more]
 
 
 def _check_spans(spans: Any, text: str, i: int) -> list[Any]:

@@ -274,6 +274,32 @@ class TestWriters:
         write_label_studio(path, ["a"], [[]], model_version="v1")
         assert json.loads(path.read_text())[0]["predictions"][0]["model_version"] == "v1"
 
+    def test_texts_that_nobody_has_annotated(self, tmp_path):
+        """They have their other fields, which the readers leave alone."""
+        path, fields = tmp_path / "tasks.json", [{"id": 1, "text": "?"}, {"is_random": True}]
+        write_label_studio(path, ["a", "b"], None, fields=fields, model_version="v")
+        written = json.loads(path.read_text())
+        assert written == [
+            {"data": {"id": 1, "text": "a"}},
+            {"data": {"is_random": True, "text": "b"}},
+        ]
+        write_label_studio(path, ["a", "b"], [[], [(0, 1, "X")]], fields=fields)
+        assert read_label_studio(path) == (["a", "b"], [[], [(0, 1, "X")]])
+        write_doccano(path, ["a", "b"], None, fields=fields)
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        assert rows == [{"id": 1, "text": "a"}, {"is_random": True, "text": "b"}]
+        write_doccano(path, ["a", "b"], [[], [(0, 1, "X")]], fields=fields)
+        assert read_doccano(path) == (["a", "b"], [[], [(0, 1, "X")]])
+
+    @pytest.mark.parametrize("writer", [write_label_studio, write_doccano])
+    @pytest.mark.parametrize("fields, message", [
+        ([{}], "same number of rows; got 2 rows of X and 1 of fields"),
+        ([{}, 3], "Each row of fields must be a dict; row 1 is 3 of type int"),
+    ])  # fmt: skip
+    def test_fields(self, tmp_path, writer, fields, message):
+        with pytest.raises(ValueError, match=message):
+            writer(tmp_path / "new", ["a", "b"], None, fields=fields)
+
     def test_names_for_label_studio(self, tmp_path):
         path = tmp_path / "tasks.json"
         names = {"text": "x", "from_name": "same", "model_version": "v"}

@@ -1,0 +1,157 @@
+"""The command next: which lines of a file to label next, written with predictions to correct."""
+
+import argparse
+import json
+from typing import Any
+
+from ._commands import (
+    OF_SPANS,
+    find_entities,
+    given,
+    load,
+    make_estimator,
+    note,
+    read_data,
+    split_lines,
+)
+
+_OF_WORDS = (".conll", ".bio", ".iob")
+# The columns of the texts in a CSV file, by task.
+_COLUMNS = {
+    "texts": ["text"],
+    "pairs": ["sentence1", "sentence2"],
+    "questions": ["question", "context"],
+}
+_N_SAMPLES = 1000  # of the random lines, for the interval of F1
+
+
+def run_next(arguments: argparse.Namespace) -> None:
+    """Choose the lines to label next, and write them for a labelling tool."""
+    from ..datasets import read_lines
+    from ..labeling import choose_rows
+
+    is_fitted = hasattr(arguments, "saved")
+    for name in given(arguments, "model", "task") if is_fitted else ():
+        raise ValueError(f"--{name} is for a choice without a MODEL, which has its own.")
+    task = getattr(arguments, "task", "tagging")
+    estimator, task = load(arguments) if is_fitted else (make_estimator(arguments, task), task)
+    suffix = _check_suffix(arguments.out, estimator, task)
+    lines = [line for line in read_lines(arguments.pool) if line.strip()]
+    rows = _split(estimator, task, lines)
+    file = getattr(arguments, "labeled", None)
+    known = None if file is None else read_data(arguments, file, task)[0]
+    options = given(arguments, "n", "strategy", "random_state")
+    chosen = choose_rows(estimator, rows, labeled=known, **options)
+    places = chosen["row"].tolist()
+    texts, rows, predicted = [lines[i] for i in places], [rows[i] for i in places], None
+    if is_fitted and suffix in OF_SPANS:
+        found = find_entities(estimator, dict(enumerate(texts)))
+        predicted = [[span[:4] for span in spans] for spans in found]
+    elif is_fitted:
+        predicted = estimator.predict(rows).tolist()
+    n_rounds = 0 if file is None else _tell_rounds(file)
+    fields = [{"is_random": drawn} for drawn in chosen["is_random"].tolist()]
+    for i, row in enumerate(fields):
+        if row["is_random"]:
+            row["round"] = n_rounds + 1
+            if predicted is not None and suffix in OF_SPANS:  # To be scored when it is labelled.
+                row["predicted"] = [list(span[:3]) for span in predicted[i]]
+    if suffix in OF_SPANS:
+        _write_spans(arguments.out, suffix, texts, predicted, fields)
+    else:
+        _write_rows(arguments.out, task, rows, predicted, fields)
+    n_words = int(chosen["words"].sum())
+    note(f"{arguments.out}: {len(rows):,} of {len(lines):,} lines, {n_words:,} words to read")
+
+
+def _check_suffix(path: str, estimator: Any, task: str) -> str:
+    """Return the suffix of the file to write, which must be one of the task."""
+    from ..datasets import suffix_of
+
+    suffix = suffix_of(path)
+    allowed: tuple[str, ...] = (".csv",)
+    if task not in _COLUMNS:
+        is_fitted = estimator.__sklearn_is_fitted__()
+        has_entities = not is_fitted or estimator.scheme_ is not None
+        allowed = (*OF_SPANS, *_OF_WORDS) if has_entities else _OF_WORDS
+    if suffix not in allowed:
+        name = type(estimator).__name__
+        raise ValueError(f"--out of a {name} must be a file {' or '.join(allowed)}; got {path!r}.")
+    return suffix
+
+
+def _split(estimator: Any, task: str, lines: list[str]) -> Any:
+    """Return the rows that an estimator takes."""
+    from ..datasets import words_from_spans
+
+    if task in ("pairs", "questions"):
+        return split_lines(dict(enumerate(lines, start=1)))
+    if task == "texts":
+        return lines
+    splitter = estimator.splitter_ if estimator.__sklearn_is_fitted__() else None
+    return words_from_spans(lines, [[] for _ in lines], splitter=splitter)[0]
+
+
+def _write_spans(path: str, suffix: str, texts: list[str], spans: Any, fields: Any) -> None:
+    from ..datasets import write_doccano, write_label_studio
+
+    if suffix == ".jsonl":
+        write_doccano(path, texts, spans, fields=fields)
+    else:
+        write_label_studio(path, texts, spans, model_version="skdice", fields=fields)
+
+
+def _write_rows(path: str, task: str, rows: Any, predicted: Any, fields: Any) -> None:
+    """Write words with tags, or a table of texts with labels."""
+    import pandas as pd
+
+    from .._files import write_file
+    from ..datasets import write_conll
+
+    if task not in _COLUMNS:
+        write_conll(
+            path, rows, [["O"] * len(row) for row in rows] if predicted is None else predicted
+        )
+        return
+    texts = [[row] if isinstance(row, str) else row for row in rows]
+    table = pd.DataFrame(texts, columns=_COLUMNS[task])
+    table["answer" if task == "questions" else "label"] = "" if predicted is None else predicted
+    table["is_random"] = [row["is_random"] for row in fields]
+    write_file(path, table.to_csv(index=False).encode())
+
+
+def _tell_rounds(path: str) -> int:
+    """Say how good the predictions of random lines were that now have labels; count the rounds."""
+    import numpy as np
+
+    from .. import datasets
+    from ..exceptions import hidden
+
+    reader = OF_SPANS.get(datasets.suffix_of(path))
+    if reader is None:
+        return 0
+    with hidden():  # The same was said when the rows were read.
+        gold = dict(zip(*getattr(datasets, reader)(path)))
+    text = "\n".join(datasets.read_lines(path))
+    is_list = text.lstrip().startswith("[")
+    objects = (
+        json.loads(text) if is_list else [json.loads(line) for line in text.split("\n") if line]
+    )
+    fields = [one.get("data", one) for one in objects]
+    rounds = [row["round"] for row in fields if isinstance(row.get("round"), int)]
+    scored = [row for row in fields if "predicted" in row and row.get("text") in gold]
+    if scored:
+        counts = []
+        for row in scored:
+            found, actual = {tuple(span) for span in row["predicted"]}, set(gold[row["text"]])
+            counts.append((2 * len(found & actual), len(found) + len(actual)))
+        n = len(counts)
+        weights = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), _N_SAMPLES)
+        both, all_ = (np.vstack([np.ones(n), weights]) @ np.array(counts)).T
+        f1, *samples = 100 * both / np.maximum(all_, 1)
+        low, high = np.percentile(samples, [2.5, 97.5])
+        note(
+            f"{path}: F1 {f1:.1f} ({low:.1f} to {high:.1f}) of the predictions on {n} random lines"
+            f", none of which the model that made them had seen"
+        )
+    return max(rounds, default=0)
