@@ -1,18 +1,25 @@
 """Tuning of the decision that a fitted estimator makes."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from .._inputs import check_sample_weight, indexable_rows
+from .._inputs import check_sample_weight, count_of, indexable_rows
 from .._parameters import check_number
 from ..estimators import TextEstimator
-from ..tasks import Goal
+from ..exceptions import silent, warn
+from ..tasks import Goal, Rows, Task
 
 _Estimator = TypeVar("_Estimator")
+# With 100 rows a tuned decision was level with the fitted one for entities, and better than .5 for
+# pairs (benchmarks/RESULTS.md, "Decisions on spare rows and out of fold"). Fewer are a judgement.
+_FEW_ROWS = 100
+_N_FOLDS = 5
 
 
 def tune_decision(
@@ -85,6 +92,12 @@ def tune_decision(
     NotFittedError
         If it is not fitted.
 
+    Warns
+    -----
+    UserWarning
+        If fewer than 100 rows have moved the decision, without a floor; it says what the decision
+        would be without a fifth of the rows. Or if no decision reaches the floor.
+
     See Also
     --------
     sklearn.model_selection.TunedThresholdClassifierCV : Tunes a classifier with two classes by
@@ -113,9 +126,18 @@ def tune_decision(
     check_is_fitted(last, "net_")
     X, y = indexable_rows(X), indexable_rows(y)
     weight = check_sample_weight(sample_weight, _num_samples(X))
-    weights = {} if weight is None else {"sample_weight": weight}
-    of_y = None if metric is None else lambda predicted: float(metric(y, predicted, **weights))
-    goal = Goal(per_label, min_precision, min_recall, of_y)
+
+    def goal_on(some: np.ndarray) -> Goal:
+        """Return what the decision is tuned for on some of the rows."""
+
+        def of_predictions(predicted: Any) -> float:
+            weights = {} if weight is None else {"sample_weight": weight[some]}
+            return float(metric(_safe_indexing(y, some), predicted, **weights))  # type: ignore[misc]
+
+        own = None if metric is None else of_predictions
+        return Goal(per_label, min_precision, min_recall, own)
+
+    goal = goal_on(np.arange(_num_samples(X)))
     goal.check()
     check_number("tune_decision", "cv", cv, low=2, integer=True, optional=True)
     inner = last.internals
@@ -124,8 +146,46 @@ def tune_decision(
         scores = inner.decision_scores(rows.X)
     else:
         scores = inner.out_of_fold_scores(X, y, weight, groups, n_folds=cv)
-    tuned: Any = inner.with_task(inner.task.tune(rows, scores, goal))
+    task = inner.task.tune(rows, scores, goal)
+    if len(rows) < _FEW_ROWS and not goal.has_floor:
+        _warn_of_few(inner.task, task, rows, scores, goal_on)
+    tuned: Any = inner.with_task(task)
     for pipeline in reversed(pipelines):
         inner, tuned = tuned, copy.copy(pipeline)
         tuned.steps = [*pipeline.steps[:-1], (pipeline.steps[-1][0], inner)]
     return tuned
+
+
+def _warn_of_few(
+    fitted: Task,
+    tuned: Task,
+    rows: Rows,
+    scores: Sequence[Any],
+    goal_on: Callable[[np.ndarray], Goal],
+) -> None:
+    """Warn that a decision was tuned on few rows, and how far it depends on which rows they are."""
+    every, decisions = np.arange(len(rows)), []
+    for fold in range(min(_N_FOLDS, len(rows))):
+        some = every[every % _N_FOLDS != fold]
+        with silent():
+            found = fitted.tune(rows.take(some), [scores[i] for i in some], goal_on(some))
+        decisions.append(found.decision)
+    for name, value in tuned.decision.items():
+        before, now, *others = np.broadcast_arrays(
+            *(
+                np.array(list(each.values()) if isinstance(each, Mapping) else each, np.float64)
+                for each in (fitted.decision[name], value, *(found[name] for found in decisions))
+            )
+        )
+        if np.array_equal(before, now):
+            continue
+        low, high = np.min([now, *others], axis=0), np.max([now, *others], axis=0)
+        with np.errstate(invalid="ignore"):  # Infinity less infinity
+            i = np.unravel_index(np.argmax(high - low), low.shape)
+        label = f" of {list(value)[i[0]]!r}" if isinstance(value, Mapping) else ""
+        warn(
+            f"tune_decision moved {name}{label} from {before[i]:.2f} to {now[i]:.2f} on "
+            f"{count_of(len(rows), 'row')}, which are few: without one fifth of them or another it "
+            f"is {low[i]:.2f} to {high[i]:.2f}. On other rows it may be worse than what was fitted."
+            f" Tune on {_FEW_ROWS} rows or more."
+        )

@@ -356,3 +356,43 @@ def test_errors_of_folds(tiny_bert):
         tune_decision(classifier, X[:3], [0, 0, 1], cv=2)
     with pytest.raises(ValueError, match="'background_bias' parameter"):
         DiceTokenTagger(tiny_bert, background_bias="folds").fit(*easy_corpus(4))
+
+
+def warned(recwarn):
+    return [str(each.message) for each in recwarn if "which are few" in str(each.message)]
+
+
+def test_few_rows_that_move_a_decision_warn(pairs, recwarn):
+    X, y = easy_pairs(60, seed=1)
+    tuned = tune_decision(pairs, X, y)
+    without = [
+        tune_decision(pairs, *zip(*(row for i, row in enumerate(zip(X, y)) if i % 5 != fold)))
+        for fold in range(5)
+    ]
+    now, *others = (each.threshold_ for each in (tuned, *without))
+    first, *_ = warned(recwarn)
+    assert first == (
+        f"tune_decision moved threshold_ from 0.50 to {now:.2f} on 60 rows, which are few: without "
+        f"one fifth of them or another it is {min(now, *others):.2f} to {max(now, *others):.2f}. "
+        f"On other rows it may be worse than what was fitted. Tune on 100 rows or more."
+    )
+
+
+def count_outside(y_true, y_pred):
+    return sum(tag == "O" for tags in y_pred for tag in tags)
+
+
+@pytest.mark.parametrize("options", [{}, {"per_label": True}, {"metric": count_outside}])
+def test_few_rows_of_taggers(tagger, options, recwarn):
+    tuned = tune_decision(tagger, *easy_corpus(20, seed=3), **options)
+    name = "background_bias_" if isinstance(tagger, DiceTokenTagger) else "threshold_"
+    before, now = getattr(tagger, name), getattr(tuned, name)
+    values = now.values() if "per_label" in options else [now]
+    has_moved = any(value != before for value in values)
+    assert bool(warned(recwarn)) is has_moved
+    assert has_moved or "metric" not in options
+
+
+def test_enough_rows_do_not_warn(pairs, recwarn):
+    assert tune_decision(pairs, *easy_pairs(100, seed=1)).threshold_ != pairs.threshold_
+    assert warned(recwarn) == []
