@@ -164,19 +164,15 @@ def _warn_of_few(
     goal_on: Callable[[np.ndarray], Goal],
 ) -> None:
     """Warn that a decision was tuned on few rows, and how far it depends on which rows they are."""
-    every, decisions = np.arange(len(rows)), []
+    every, decisions = np.arange(len(rows)), [fitted, tuned]
     for fold in range(min(_N_FOLDS, len(rows))):
         some = every[every % _N_FOLDS != fold]
         with silent():
-            found = fitted.tune(rows.take(some), [scores[i] for i in some], goal_on(some))
-        decisions.append(found.decision)
-    for name, value in tuned.decision.items():
-        before, now, *others = np.broadcast_arrays(
-            *(
-                np.array(list(each.values()) if isinstance(each, Mapping) else each, np.float64)
-                for each in (fitted.decision[name], value, *(found[name] for found in decisions))
-            )
-        )
+            decisions.append(fitted.tune(rows.take(some), [scores[i] for i in some], goal_on(some)))
+    for name, value in tuned.decision_attributes.items():
+        found = [each.decision_attributes[name] for each in decisions]
+        numbers = [list(each.values()) if isinstance(each, Mapping) else each for each in found]
+        before, now, *others = np.broadcast_arrays(*(np.array(each, float) for each in numbers))
         if np.array_equal(before, now):
             continue
         low, high = np.min([now, *others], axis=0), np.max([now, *others], axis=0)
