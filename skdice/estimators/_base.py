@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from .._inputs import check_groups, check_sample_weight
 from .._parameters import check_parameters
 from ..exceptions import warn
-from ..fitting import Fitted, Folds, fit, logits_of, settings_of
+from ..fitting import Fitted, Given, fit, logits_of, out_of_fold_scores, settings_of
 from ..losses import Loss
 from ..nn import TextNet, check_callbacks, failing_together, shared_seed
 from ..tasks import Logits, Rows, Task, TeachableTask, read_fit_rows
@@ -29,7 +29,7 @@ V = TypeVar("V")
 
 _INTERRUPTED = (
     "The estimator can be used: it has the weights of the last step or, with patience, of the best "
-    "epoch so far; of an ensemble, the networks that were finished. Its interrupted_ is True."
+    "epoch so far; of several networks, those that were finished. Its interrupted_ is True."
 )
 
 
@@ -86,6 +86,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
     net_ = FittedAttribute[TextNet]("net")
     loss_ = FittedAttribute[Loss]("loss")
     choices_ = FittedAttribute[pd.DataFrame]("choice_table")
+    runs_ = FittedAttribute[pd.DataFrame]("runs")
     history_ = FittedAttribute[pd.DataFrame]("history")
     max_epochs_ = FittedAttribute[int]("net.max_epochs")
     lr_ = FittedAttribute[float]("net.lr")
@@ -179,21 +180,29 @@ class TextEstimator(SavedEstimator, Generic[T]):
                 raise ValueError(f"Found no {task.info.row} to train on; X has {len(X_read)} rows.")
             valid = None if validation is None else task.read(*validation)
             others = None if unlabeled is None else _read_unlabeled(task, unlabeled, len(X_read))
-            for given in (validation and validation[0], unlabeled):
-                if given is not None:
-                    self._check_same_columns(given, names)
+            for more in (validation and validation[0], unlabeled):
+                if more is not None:
+                    self._check_same_columns(more, names)
             if teacher is not None:
                 if others is None:
                     raise ValueError(
                         "teacher labels the rows of unlabeled, which must not be None."
                     )
                 others = replace(others, y=ask_teacher(teacher, task, unlabeled, others.X, rows))
-        result = fit(task, settings_of(self), rows, valid, others, feature_names=names)
-        self._fitted = result.fitted
-        if isinstance(result.error, KeyboardInterrupt):
-            result.error.add_note(_INTERRUPTED)
-        if result.error is not None:
-            raise result.error
+        settings = settings_of(self)
+        given = Given(
+            settings=settings,
+            rows=rows,
+            valid=valid,
+            unlabeled=others,
+            seed=shared_seed(settings.random_state, settings.device),
+            feature_names=names,
+        )
+        self._fitted, error = fit(task, given)
+        if isinstance(error, KeyboardInterrupt):
+            error.add_note(_INTERRUPTED)
+        if error is not None:
+            raise error
         return self
 
     def _check_validation(self, validation: Any) -> None:
@@ -231,8 +240,8 @@ class TextEstimator(SavedEstimator, Generic[T]):
         inner = Internals(self)
         if inner.fitted.interrupted:
             warn(
-                f"The fit of this {type(self).__name__} did not come to its end: it stopped in "
-                f"epoch {len(self.history_)} of {self.max_epochs_} (interrupted_ is True)."
+                f"The fit of this {type(self).__name__} did not come to its end: "
+                f"{_where_it_stopped(self.runs_)} (interrupted_ is True)."
             )
         return inner
 
@@ -329,13 +338,23 @@ class Internals(Generic[T]):
         rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read)))
         settings = settings_of(estimator)
         seed = shared_seed(settings.random_state, settings.device)
-        return Folds(fit=fit, settings=settings, seed=seed).scores(task, rows, **how)
+        return out_of_fold_scores(task, Given(settings=settings, rows=rows, seed=seed), **how)
 
     def with_task(self, task: T) -> TextEstimator[T]:
         """Return a copy of the estimator, which shares the network, with another decision."""
         other = copy.copy(self.estimator)
         other._fitted = replace(self.fitted, task=task)
         return other
+
+
+def _where_it_stopped(runs: pd.DataFrame) -> str:
+    """Return in which epoch a fit stopped and, of several networks, in which one."""
+    left = runs[~runs["is_finished"]]
+    if not len(left):
+        return "it stopped after the last epoch"
+    run, n_runs = left.iloc[0], len(runs)
+    which = f" of network {left.index[0]} of {n_runs}" if n_runs > 1 else ""
+    return f"it stopped in epoch {run['epochs']} of {run['max_epochs']}{which}"
 
 
 def _read_unlabeled(task: Task, unlabeled: Any, n_labelled: int) -> Rows:

@@ -12,21 +12,24 @@ CONTAINERS = """\
 """
 FITTED_ATTRIBUTES = """\
     loss_ : Loss
-        The loss that was used, with all parameters set; of two, the first.
+        The loss that was used, with all parameters set; of two that are kept, the first.
     choices_ : DataFrame
         A row for each parameter that was left open: ``parameter``, the ``value`` that was taken,
         and ``why``, in a sentence.
+    runs_ : DataFrame
+        A row for each network of the fit, numbered from 1 on: its ``loss``, learning rate ``lr``,
+        ``max_epochs``, the ``epochs`` that it made, its ``best_epoch``, the ``score`` of that epoch
+        on rows to validate on, and whether it ``began_again`` with a third of the rate,
+        ``is_finished``, and ``is_kept``, alone or merged with others.
     history_ : DataFrame
-        A row per epoch: training loss, validation score, learning rate, number of texts, seconds;
-        of an ensemble, the mean of its networks and the sum of their seconds. With
-        ``loss="ce+dice"`` the epochs with dice follow those with cross-entropy, and the last one
-        has the validation score of the mean of their weights.
+        A row for each network (``run``, from 1 on) and epoch: training loss, validation score,
+        learning rate, number of texts, seconds.
     negative_ratio_ : float or None
         The ``negative_ratio`` that was used; None if every epoch has all texts.
     max_epochs_, lr_ : int, float
         The ``max_epochs`` and ``lr`` that were used.
     best_epoch_ : int
-        Epoch of the weights that are kept; of an ensemble, the latest one.
+        Epoch of the weights that are kept; of several networks, that of the first.
     interrupted_ : bool
         Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
     max_length_ : int

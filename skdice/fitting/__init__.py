@@ -2,8 +2,9 @@
 
 from ._fit import fit
 from ._fitted import Fitted
-from ._folds import Folds
+from ._folds import out_of_fold_scores
 from ._network import logits_of, make_net
-from ._plan import open_rates
+from ._plan import choose, open_rates
+from ._prepare import Given, prepare
 from ._settings import Settings, settings_of
 from .auto import CONSTANTS, EpochFacts, RowFacts

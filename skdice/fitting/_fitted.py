@@ -50,10 +50,12 @@ class Fitted:
     task: Task  # with its classes and the decision
     reader: TextReader
     net: TextNet  # all members in one; it predicts in net.predict_precision
-    loss: Loss  # with all parameters set
+    loss: Loss  # with all parameters set; of several that are kept, the first
+    merge: str | None  # how several networks became one: "mean" or "ensemble"
+    runs: pd.DataFrame  # a row per network, as runs_ of the estimators
+    score: float  # of what is kept, on the rows to validate on; NaN without any
     choices: pd.DataFrame  # parameter, value and why, for each parameter that was left open
-    history: pd.DataFrame  # a row per epoch; of an ensemble, the mean of its members
-    best_epoch: int  # of the weights that were kept; of an ensemble, the latest one
+    history: pd.DataFrame  # a row per network and epoch
     negative_ratio: float | None  # None if every epoch had all texts
     n_rows: int  # training rows with labels
     n_unlabeled: int
@@ -65,16 +67,7 @@ class Fitted:
         """The choices as a user sees them."""
         return ChoiceTable(self.choices)
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FitResult:
-    """How a fit ended: what was learned until then, and the error that ended it, if one did."""
-
-    fitted: Fitted
-    error: BaseException | None = None
-
-    def complete(self) -> Fitted:
-        """Return the fitted value; the error is raised if there is one."""
-        if self.error is not None:
-            raise self.error
-        return self.fitted
+    @property
+    def best_epoch(self) -> int:
+        """The epoch of the weights that are kept; of several networks, of the first."""
+        return int(self.runs.loc[self.runs["is_kept"], "best_epoch"].iloc[0])

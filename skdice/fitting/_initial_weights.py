@@ -16,13 +16,11 @@ from sklearn.preprocessing import StandardScaler
 
 from .._pretrained import quiet_transformers
 from ..nn import (
-    Begun,
     Encoder,
     PairModule,
     current_ranks,
     denormals_flushed,
     features_of,
-    generator_states,
     seeded,
 )
 from ..tasks import Classifying, Rows, Task, TaskName
@@ -48,14 +46,9 @@ class InitialWeights(NamedTuple):
     ``share`` is what the network of pairs gives to the logits.
     """
 
-    begun: Begun | None
     slope: np.ndarray | None
     bias: np.ndarray | None
     share: float = 1.0
-
-    def of_another(self) -> "InitialWeights":
-        """Return the same for another network: the one that was begun has been trained."""
-        return self._replace(begun=None)
 
     def apply(self, module: Any) -> None:
         """Set the weights of a network (Kumar et al. 2022, "LP-FT")."""
@@ -73,7 +66,6 @@ class InitialWeights(NamedTuple):
 class _Regression:
     """A regression of the labels on the states of the encoder."""
 
-    begun: Begun
     rows: Rows  # each once: the weight of one that is there several times is their sum
     target: np.ndarray  # the class of each row
     weight: np.ndarray  # of each row
@@ -107,7 +99,7 @@ def _begin_texts(
     choices = {"head": choose_head(len(found.folds), found.gain)}
     if not is_informed(len(found.folds), found.gain):
         return task, None, choices
-    return on_mean, InitialWeights(found.begun, found.slope, found.bias), choices
+    return on_mean, InitialWeights(found.slope, found.bias), choices
 
 
 def _begin_pairs(
@@ -149,7 +141,7 @@ def _begin_pairs(
     similarities = similarities._replace(slope=weight.T, start=start, share=share)
     is_told = is_informed(len(folds), found.gain)
     slope, bias = (found.slope, found.bias) if is_told else (None, None)
-    initial = InitialWeights(found.begun, slope, bias, share)
+    initial = InitialWeights(slope, bias, share)
     return replace(task, similarities=similarities), initial, choices
 
 
@@ -185,7 +177,6 @@ def _regress(
         return None
     with seeded(seed, device), denormals_flushed(), quiet_transformers():
         module = kind(**arguments).to(device)
-        begun = Begun(module, generator_states(device))
         batcher = make_batcher(
             task.windows(rows.X, reader, rows.number)[0], reader, settings.batch_size, module
         )
@@ -204,7 +195,6 @@ def _regress(
             scale = LogisticRegression(C=1e3, max_iter=1000).fit(logits, known, weights)
             log_p = scale.predict_log_proba(logits)
         return _Regression(
-            begun=begun,
             rows=rows,
             target=target,
             weight=weight,

@@ -19,8 +19,8 @@ from .._parameters import (
     number,
     option,
 )
-from ..losses import LOSS_PARAMETERS, Loss, LossName, check_loss
-from ..nn import Precision, Runtime, check_peft_config, digests_of_trainers, resolve_device
+from ..losses import BOTH, LOSS_PARAMETERS, Loss, LossName, check_loss
+from ..nn import Runtime, check_peft_config, digests_of_trainers, resolve_device
 
 
 def _check_path(owner: str, name: str, value: Any) -> None:
@@ -261,23 +261,12 @@ class Settings:
                 f"n_frozen_layers must be None with peft_config, which freezes the whole encoder. "
                 f"Got {self.n_frozen_layers!r}."
             )
+        if isinstance(self.loss, str) and self.loss == BOTH and self.n_members > 1:
+            raise ValueError(
+                f"loss={BOTH!r} averages the weights of two networks, so n_members must be 1. Got "
+                f"{self.n_members!r}."
+            )
         check_loss(self.loss, given, owner, class_weight=self.class_weight, K=self.K)
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class ClosedSettings(Settings):
-    """Settings in which nothing is open: what was taken for each parameter.
-
-    The loss object has all parameters of the loss, and ``random_state`` is the seed.
-    """
-
-    loss: Loss
-    max_epochs: int
-    negative_ratio: float | None
-    lr: float
-    head_lr: float
-    precision: Precision
-    random_state: int
 
 
 def settings_of(instance: Settings) -> Settings:

@@ -439,3 +439,9 @@ def table_of(choices: Mapping[str, Choice]) -> pd.DataFrame:
     values = pd.Series([choice.value for choice in choices.values()], dtype=object)
     reasons = [choice.why for choice in choices.values()]
     return pd.DataFrame({"parameter": list(choices), "value": values, "why": reasons})
+
+
+def with_choices(table: pd.DataFrame, found: Mapping[str, Choice]) -> pd.DataFrame:
+    """Return a table with other choices, in place of those of the same parameters."""
+    kept = table[~table["parameter"].isin(found)]
+    return pd.concat([kept, table_of(found)], ignore_index=True)

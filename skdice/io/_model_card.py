@@ -12,7 +12,6 @@ from .._digest import installed_versions
 from .._parameters import parameters_of
 from .._pretrained import is_hub_id
 from ..fitting import Fitted
-from ..losses import BOTH
 from ..tasks import WordTask
 
 _MOST_CLASSES = 100
@@ -68,13 +67,14 @@ def model_card(name: str, kind: type, parameters: dict[str, Any], fitted: Fitted
 
 def _training(kind: type, parameters: dict[str, Any], fitted: Fitted) -> list[tuple[str, str]]:
     """Return rows of a table: facts of the fit, and the parameters that are not the defaults."""
-    best, history = fitted.best_epoch, fitted.history
+    history, kept = fitted.history, fitted.runs[fitted.runs["is_kept"]]
     score = "none: no rows were held out"
-    if "valid_score" in history and best in history.index:
-        score = f"{fitted.task.metric_name} {history['valid_score'][best]:.4f} (epoch {best})"
-    epochs = f"{len(history)}, of which the weights of epoch {best} are kept"
+    if not np.isnan(fitted.score):
+        score = f"{fitted.task.metric_name} {fitted.score:.4f}"
+    made, best = (" and ".join(map(str, kept[name])) for name in ("epochs", "best_epoch"))
+    epochs = made if made == best else f"{made}, of which the weights of epoch {best} are kept"
     if fitted.interrupted:
-        epochs = f"{len(history)}; the fit did not come to its end"
+        epochs = f"{made}; the fit did not come to its end"
     rows = f"{fitted.n_rows:,}"
     if fitted.n_unlabeled:
         rows += f", and {fitted.n_unlabeled:,} without labels, which fitted networks labelled"
@@ -87,10 +87,10 @@ def _training(kind: type, parameters: dict[str, Any], fitted: Fitted) -> list[tu
         for key, part in parameters_of(kind).items()
         if part.on_card and repr(parameters[key]) != repr(defaults[key].default)
     }
-    taken = dict(zip(fitted.choices["parameter"], fitted.choices["value"], strict=True))
     loss = _code(repr(fitted.loss))
-    if BOTH in (parameters["loss"], taken.get("loss")) and not fitted.interrupted:
-        loss = f"`{BOTH}`: the mean of the weights of two networks, one with each loss"
+    if fitted.merge == "mean":
+        names = _code("+".join(kept["loss"]))
+        loss = f"{names}: the mean of the weights of {len(kept)} networks, one with each loss"
     decision = {
         key: repr(np.asarray(x).tolist()) for key, x in fitted.task.decision_attributes.items()
     }

@@ -1,6 +1,6 @@
 """The losses of "Dice Loss for Data-imbalanced NLP Tasks" (Li et al., ACL 2020)."""
 
-from ._base import Loss, accumulator
+from ._base import IGNORE_INDEX, Loss, accumulator
 from ._combined import (
     CombinedLoss,
     MatchCandidates,

@@ -13,6 +13,8 @@ from .._parameters import Parameter, check_parameters, number, option, parametri
 
 # Of shape (n_classes,); (2,) for one binary column, (n_labels, 2) for several labels.
 ClassWeight: TypeAlias = ArrayLike | Tensor | None
+# The target of items that take no part.
+IGNORE_INDEX = -100
 # Stands for logits of -inf (masked classes), whose differences and gradients would not be numbers.
 _LOWEST = -1e30
 

@@ -14,7 +14,7 @@ from ._modules import (
     TextModule,
     TokenModule,
 )
-from ._net import Begun, TextNet, features_of
+from ._net import TextNet, features_of
 from ._onnx import BATCH_TOKENS, copy_exported, onnx_network
 from ._runtime import (
     PRECISIONS,
@@ -26,7 +26,6 @@ from ._runtime import (
     current_ranks,
     denormals_flushed,
     failing_together,
-    generator_states,
     is_first_process,
     resolve_device,
     resolve_precision,

@@ -23,19 +23,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from skorch import NeuralNet
 from skorch.callbacks import EpochTimer
 from skorch.utils import TeeGenerator
-from torch import Tensor
 from tqdm.auto import tqdm
 
 from ..losses import Loss
 from ._batching import Batch, Batcher, StepSampler, to_device
-from ._runtime import ALONE, autocast, set_generator_states
+from ._runtime import ALONE, autocast
 from ._speedups import compact_embedding, own_attention
 from ._step import Steps
 from ._train import HIDES_BARS, FitProgress, named_callbacks
@@ -50,13 +49,6 @@ class _EndOfFit(BaseException):
 
 class _CtrlC(KeyboardInterrupt):
     """From the keyboard, not from a callback that ends a fit as skorch's do."""
-
-
-class Begun(NamedTuple):
-    """A module that is made already, and the states of torch's generators after that."""
-
-    module: Any
-    generators: list[Tensor]
 
 
 def features_of(
@@ -81,7 +73,7 @@ class TextNet(NeuralNet):
     :class:`Batcher`. Its parameters are those of the estimators and of skorch. ``module`` is a
     class, since a clone must not share weights; of the ``loss``, which is always computed in
     float32, ``criterion_`` is a copy. ``best_epoch_`` is the epoch of the weights that a
-    :class:`Training` has kept. If there is a module already, ``begun``, it is not made anew.
+    :class:`Training` has kept.
     """
 
     steps_: Steps | None = None  # while it is trained
@@ -98,7 +90,6 @@ class TextNet(NeuralNet):
         clip_norm: float | None = 1.0,
         precision: str = "fp32",
         predict_precision: str = "fp32",
-        begun: Begun | None = None,
         **kwargs: Any,
     ) -> None:
         self.loss = loss
@@ -108,7 +99,6 @@ class TextNet(NeuralNet):
         self.clip_norm = clip_norm
         self.precision = precision
         self.predict_precision = predict_precision
-        self.begun = begun
         # A clone passes them itself.
         fixed = {"optimizer": torch.optim.AdamW, "train_split": None, "verbose": 0}
         # What skorch's progress bar counts: a step is one batch.
@@ -118,16 +108,6 @@ class TextNet(NeuralNet):
     @property
     def _default_callbacks(self) -> list[tuple[str, Any]]:
         return [("epoch_timer", EpochTimer())]
-
-    def initialize_module(self) -> "TextNet":
-        """Make the module, or take the one that has been begun."""
-        if self.begun is None:
-            super().initialize_module()
-        else:
-            self.module_, generators = self.begun
-            set_generator_states(self.device, generators)
-            self.begun = None
-        return self
 
     def initialize_criterion(self) -> "TextNet":
         """Copy the loss to the device, with its class weights."""

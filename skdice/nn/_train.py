@@ -336,15 +336,10 @@ class FitProgress(Callback):
 
 
 def history_of(nets: Sequence[NeuralNet]) -> pd.DataFrame:
-    """Return a row per epoch: loss, validation score, learning rate, texts and seconds.
-
-    They are the means over the members, and the seconds of all.
-    """
-    rows = [{n: row[n] for n in _HISTORY if n in row} for net in nets for row in net.history]
-    if not rows:
-        return pd.DataFrame()
-    by_epoch = pd.DataFrame(rows).groupby("epoch")
-    mean: pd.DataFrame = by_epoch.mean()
-    if "dur" in mean:
-        mean["dur"] = by_epoch["dur"].sum()
-    return mean
+    """Return a row per network and epoch: loss, validation score, learning rate, texts, seconds."""
+    rows = [
+        {"run": run, **{name: row[name] for name in _HISTORY if name in row}}
+        for run, net in enumerate(nets, 1)
+        for row in net.history
+    ]
+    return pd.DataFrame(rows).set_index("epoch") if rows else pd.DataFrame()

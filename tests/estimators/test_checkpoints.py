@@ -56,9 +56,10 @@ def assert_same_fit(one, other):
     pd.testing.assert_frame_equal(*shown)
     np.testing.assert_equal(one.loss_.get_params(), other.loss_.get_params())
     state, expected = fitted_state(one), fitted_state(other)
-    for name in sorted(expected.keys() - {"loss", "history", "choices"}):
+    for name in sorted(expected.keys() - {"loss", "history", "choices", "runs"}):
         np.testing.assert_equal(state[name], expected[name], err_msg=name)
     pd.testing.assert_frame_equal(one.choices_, other.choices_)
+    pd.testing.assert_frame_equal(one.runs_, other.runs_)
 
 
 @pytest.mark.parametrize("case", CASES)

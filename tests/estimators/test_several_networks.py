@@ -133,8 +133,8 @@ def weights_of(estimator):
 
 @pytest.mark.parametrize("estimator, rows, more", [
     (DiceTokenTagger, ROWS, {"max_epochs": 2}),
-    (DiceTokenTagger, ROWS, {"max_epochs": 1, "n_members": 2, "crf": True}),
-    # The first network goes on from the one that its head began with.
+    (DiceTokenTagger, ROWS, {"max_epochs": 1, "crf": True}),
+    # The head begins with a regression.
     (DicePairClassifier, easy_pairs(24), {"max_epochs": 2}),
 ])  # fmt: skip
 def test_it_has_the_mean_of_what_each_loss_learns(tiny_bert, estimator, rows, more):
@@ -148,30 +148,161 @@ def test_it_has_the_mean_of_what_each_loss_learns(tiny_bert, estimator, rows, mo
         torch.testing.assert_close(weights, (of_ce[name] + of_dice[name]) / 2)
     assert isinstance(both.loss_, CrossEntropyLoss)
     n = more["max_epochs"]
-    assert list(both.history_.index) == [*range(1, 2 * n + 1)]
-    assert (both.max_epochs_, both.best_epoch_) == (n, 2 * n)
+    assert list(zip(both.history_["run"], both.history_.index)) == [
+        (run, epoch) for run in (1, 2) for epoch in range(1, n + 1)
+    ]
+    assert (both.max_epochs_, both.best_epoch_) == (n, n)
+    assert both.runs_["loss"].tolist() == ["ce", "dice"]
+    assert both.runs_[["epochs", "best_epoch"]].to_numpy().tolist() == [[n, n]] * 2
+    assert both.runs_[["is_finished", "is_kept"]].all(axis=None)
 
 
 def test_each_loss_takes_its_own_epochs(tiny_bert, constants):
     constants(fewest_epochs=1, most_epochs=3, set_epochs=2, steps=1)
     tagger = DiceTokenTagger(tiny_bert, **FAST).fit(*ROWS)
-    assert (tagger.max_epochs_, len(tagger.history_)) == (3, 3 + 2)
+    assert tagger.max_epochs_ == 3
+    assert tagger.runs_["epochs"].tolist() == tagger.runs_["max_epochs"].tolist() == [3, 2]
     why = tagger.choices_.set_index("parameter").loc["max_epochs", "why"]
     assert why.startswith("3 epochs")
     assert why.endswith("Dice makes 2.")
 
 
-def test_the_first_network_is_kept_if_the_second_is_interrupted(tiny_bert):
-    tagger = DiceTokenTagger(tiny_bert, **FAST, loss="ce+dice", max_epochs=1)
+class SpyOnLoading(Spy):
+    """Is called when a network is about to be loaded."""
+
+    def initialize(self):
+        self._call(None)
+        return self
+
+
+# The event at which a second network of two epochs ends, its number, and the finished epochs.
+ENDS = {
+    "its second epoch": (Spy, "on_batch_end", 4 * 6 - 2, 1),
+    "its beginning": (Spy, "on_train_begin", 2, 0),
+    "its loading": (SpyOnLoading, "", 2, 0),
+}
+
+
+@pytest.mark.parametrize("where", ENDS)
+@pytest.mark.parametrize("error", [RuntimeError("stopped"), KeyboardInterrupt])
+def test_a_finished_network_is_kept_wherever_the_second_one_ends(tiny_bert, where, error):
+    tagger = DiceTokenTagger(tiny_bert, **FAST, loss="ce+dice", max_epochs=2, negative_ratio=None)
     ce = clone(tagger).set_params(loss="ce").fit(*ROWS)
-    second = Spy("on_epoch_end", stop(RuntimeError("stopped"), lambda net, count: count == 2))
-    tagger.set_params(callbacks=[second])
-    with pytest.raises(RuntimeError, match="stopped"):
-        tagger.fit(*ROWS)
+    kind, event, number, n_made = ENDS[where]
+    spy = kind(event, stop(error, lambda net, count: count == number))
+    with pytest.raises((RuntimeError, KeyboardInterrupt)):
+        tagger.set_params(callbacks=[spy]).fit(*ROWS)
     assert tagger.interrupted_
-    assert len(tagger.history_) == 1
+    assert tagger.runs_["epochs"].tolist() == [2, n_made]
+    assert tagger.runs_["is_finished"].tolist() == tagger.runs_["is_kept"].tolist() == [True, False]
+    assert (tagger.best_epoch_, tagger.max_epochs_) == (2, 2)
+    with pytest.warns(UserWarning, match=f"in epoch {n_made} of 2 of network 2 of 2"):
+        tagger.predict(ROWS[0])
     for name, weights in weights_of(ce).items():
         assert torch.equal(weights_of(tagger)[name], weights)
+
+
+def scores_in_turn(monkeypatch, values):
+    """Have validation rows score these values, one after the other."""
+    left = iter(values)
+    task = type(internals(DiceTokenTagger()).task)
+    monkeypatch.setattr(task, "validator", lambda *args: lambda logits: next(left))
+
+
+@pytest.mark.parametrize("of_mean, kept, merge", [
+    (0.9, [True, True], "mean"), (0.3, [False, True], "network 2"),
+])  # fmt: skip
+def test_the_best_of_networks_and_mean_is_kept(tiny_bert, monkeypatch, of_mean, kept, merge):
+    how = {**FAST, "max_epochs": 2, "patience": 2, "validation_fraction": 0.25}
+    one, other = (DiceTokenTagger(tiny_bert, loss=loss, **how) for loss in ("dice", "ce+dice"))
+    scores_in_turn(monkeypatch, [0.1, 0.8])
+    one.fit(*ROWS)
+    scores_in_turn(monkeypatch, [0.7, 0.1, 0.1, 0.8, of_mean])
+    other.fit(*ROWS)
+    assert other.runs_["is_kept"].tolist() == kept
+    assert other.runs_["score"].tolist() == [0.7, 0.8]
+    assert other.history_["valid_score"].tolist() == [0.7, 0.1, 0.1, 0.8]
+    choice = other.choices_.set_index("parameter").loc["merge"]
+    assert choice["value"] == merge
+    assert f"{of_mean:.3f}; that of the networks is 0.700 and 0.800." in choice["why"]
+    assert (other.best_epoch_, type(other.loss_).__name__) == (
+        (1, "CrossEntropyLoss") if merge == "mean" else (2, "DiceLoss")
+    )
+    of_dice = weights_of(one)
+    same = [torch.equal(weights, of_dice[name]) for name, weights in weights_of(other).items()]
+    assert all(same) == (merge != "mean")
+
+
+def test_an_error_while_the_mean_is_scored_loses_nothing(tiny_bert, monkeypatch):
+    how = {**FAST, "max_epochs": 1, "validation_fraction": 0.25}
+    ce = DiceTokenTagger(tiny_bert, loss="ce", **how).fit(*ROWS)
+    scores_in_turn(monkeypatch, [0.7, 0.8])  # There is no third one.
+    tagger = DiceTokenTagger(tiny_bert, loss="ce+dice", **how)
+    with pytest.raises(StopIteration):
+        tagger.fit(*ROWS)
+    assert tagger.interrupted_
+    assert tagger.runs_["is_finished"].all()
+    with pytest.warns(UserWarning, match="it stopped after the last epoch"):
+        tagger.predict(ROWS[0])
+    for name, weights in weights_of(ce).items():
+        assert torch.equal(weights_of(tagger)[name], weights)
+
+
+class TestRestart:
+    """What one network learns nothing with, none of the fit learns with."""
+
+    HOW = FAST | {"lr": "auto", "max_epochs": 6, "loss": "ce+dice"}
+
+    @pytest.fixture(autouse=True)
+    def high_rate(self, constants):
+        constants(lr=1, highest_lr=6e-3)
+
+    def not_learning(self, monkeypatch, numbers):
+        """Let networks fail that are trained as the first, second, ... ones of all fits."""
+        from skdice import nn
+
+        seen, real = [], nn.TextNet.partial_fit
+
+        def train(net, *args, **kwargs):
+            real(net, *args, **kwargs)
+            seen.append(net.lr)
+            if len(seen) in numbers:
+                raise nn.NotLearningError("It is as it was.")
+
+        monkeypatch.setattr(nn.TextNet, "partial_fit", train)
+        return seen
+
+    def test_all_networks_start_again(self, tiny_bert, monkeypatch):
+        rates = self.not_learning(monkeypatch, {2})
+        with pytest.warns(UserWarning, match="started again"):
+            tagger = DiceTokenTagger(tiny_bert, **self.HOW).fit(*ROWS)
+        first = rates[0]
+        assert rates == pytest.approx([first, first, first / 3, first / 3])
+        assert tagger.runs_["lr"].tolist() == [tagger.lr_] * 2 == rates[2:]
+        assert tagger.runs_["began_again"].tolist() == [True, True]
+
+    @pytest.mark.parametrize("numbers, kept", [({1, 3}, [True, False]), ({1, 2}, [False, True])])
+    def test_what_learned_nothing_is_not_merged(self, tiny_bert, monkeypatch, numbers, kept):
+        self.not_learning(monkeypatch, numbers)
+        with pytest.warns(UserWarning, match="1 of 2 networks learned nothing: left out"):
+            tagger = DiceTokenTagger(tiny_bert, **self.HOW).fit(*ROWS)
+        assert tagger.runs_["is_kept"].tolist() == kept
+        rate = {"lr": tagger.lr_, "head_lr": tagger.net_.head_lr}
+        loss = tagger.runs_["loss"][tagger.runs_["is_kept"]].item()
+        once = DiceTokenTagger(tiny_bert, **self.HOW | rate | {"loss": loss}).fit(*ROWS)
+        for name, weights in weights_of(once).items():
+            assert torch.equal(weights_of(tagger)[name], weights)
+
+    def test_if_none_learns_the_first_is_kept(self, tiny_bert, monkeypatch):
+        self.not_learning(monkeypatch, {1, 2, 3})
+        with pytest.warns(UserWarning, match="The second try, .*, learned nothing either"):
+            tagger = DiceTokenTagger(tiny_bert, **self.HOW).fit(*ROWS)
+        assert tagger.runs_["is_kept"].tolist() == [True, False]
+
+
+def test_an_average_has_no_members(tiny_bert):
+    with pytest.raises(ValueError, match=r"n_members must be 1\. Got 2"):
+        DiceTokenTagger(tiny_bert, loss="ce+dice", n_members=2).fit(*ROWS)
 
 
 def test_a_finished_network_is_not_trained_again(tiny_bert, tmp_path):

@@ -27,7 +27,9 @@ def card(fitted, tmp_path):
     task = replace(task, classes=np.array(["B-LOC", "O"], dtype=object), bias=-0.5)
     choices = pd.DataFrame({"parameter": ["lr"], "value": [2e-4], "why": ["It is small."]})
     parts = {"task": task, "loss": DiceLoss(background=2), "choices": choices, "history": HISTORY}
-    learned = replace(internals(estimator).fitted, **parts, best_epoch=3, n_rows=14041)
+    fitted_value = internals(estimator).fitted
+    runs = fitted_value.runs.assign(epochs=5, best_epoch=3)
+    learned = replace(fitted_value, **parts, runs=runs, score=0.91237, n_rows=14041)
 
     def make(name="a", parts=None, model="dslim/bert-base-NER"):
         one = DiceTokenTagger(model, lr=1e-3)
@@ -59,7 +61,7 @@ def test_facts(card, tiny_bert):
     assert table(text) == {
         "Loss": "`DiceLoss(background=2)`", "Precision": "fp32", "Training rows": "14,041",
         "Epochs": "5, of which the weights of epoch 3 are kept", "Learning rate": "0.005",
-        "Validation score": "F1 0.9124 (epoch 3)", "`scheme_`": "`'IOB2'`", "`threshold_`": "`0.0`",
+        "Validation score": "F1 0.9124", "`scheme_`": "`'IOB2'`", "`threshold_`": "`0.0`",
         "`background_bias_`": "`-0.5`", "Parameter `lr`": "`0.001`",
     }  # fmt: skip
     chosen = "| `lr` | `0.0002` | It is small. |"
@@ -68,20 +70,32 @@ def test_facts(card, tiny_bert):
         assert part in text
     # Nothing is held out; rows are drawn, and others have no labels.
     history = HISTORY.drop(columns="valid_score")
-    text = card(parts={"history": history, "n_unlabeled": 1000, "negative_ratio": 2.0})
+    drawn = {"n_unlabeled": 1000, "negative_ratio": 2.0}
+    text = card(parts={"history": history, "score": np.nan, **drawn})
     assert table(text)["Validation score"] == "none: no rows were held out"
     assert table(text)["Training rows"] == (
         "14,041, and 1,000 without labels, which fitted networks labelled; an epoch has all texts "
         "with positives and others drawn anew, 70 texts"
     )
-    choices = pd.DataFrame({"parameter": ["loss"], "value": ["ce+dice"], "why": ["It is so."]})
-    assert "two networks" in table(card(parts={"choices": choices}))["Loss"]
     # Paths of this machine are not told.
     for model in (tiny_bert, "/home/someone/secret/bert", "./secret/bert"):
         text = card(model=model)
         assert "base_model" not in text
         assert "secret" not in text
         assert "the local model `bert" in text
+
+
+def test_the_loss_is_that_of_the_fit(tiny_bert, tmp_path):
+    """What is set since counts for the next fit."""
+    rows = [["Anna", "is", "in", "Oslo"]] * 4, [["B-PER", "O", "O", "B-LOC"]] * 4
+    tagger = DiceTokenTagger(tiny_bert, loss="ce+dice", max_epochs=1, random_state=0, verbose=0)
+    for loss, other in (("ce+dice", "dice"), ("ce", "ce+dice")):
+        tagger.set_params(loss=loss).fit(*rows).set_params(loss=other)
+        tagger.save_pretrained(tmp_path / loss)
+        shown = table((tmp_path / loss / "README.md").read_text(encoding="utf-8"))
+        assert shown["Epochs"] == ("1 and 1" if loss == "ce+dice" else "1")
+        assert ("the mean of the weights of 2 networks" in shown["Loss"]) == (loss == "ce+dice")
+        assert shown["Loss"].startswith("`ce+dice`" if loss == "ce+dice" else "`CrossEntropyLoss")
 
 
 def test_labels_cannot_break_it(card):

@@ -1,0 +1,148 @@
+"""What a fit is given, and all that it reads, draws and encodes before anything is chosen."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..nn import current_ranks, read_model, resolve_device, resolve_precision, works_on
+from ..tasks import Rows, Task, TeachableTask, TeacherLabels, TrainingSet
+from ..text import TextReader
+from ._initial_weights import BEGINNINGS, Beginning, InitialWeights
+from ._settings import Settings
+from .auto import TASK_RULES, Choice, RowFacts
+
+# Labels of all rows without labels, with the probability of each; a row may have several.
+Labelled: TypeAlias = Sequence[tuple[Any, np.ndarray]]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Given:
+    """What the user passed to a fit, checked."""
+
+    settings: Settings
+    rows: Rows  # with labels
+    valid: Rows | None = None  # other rows, to score after every epoch
+    unlabeled: Rows | None = None  # their y is None, or TeacherLabels
+    seed: int
+    feature_names: np.ndarray | None = None  # the columns of X, if it was a table with names
+    choices: Mapping[str, Choice] = field(default_factory=dict)  # those that folds have made
+    network: str = "network"  # what the progress bar calls one of several networks
+
+    def split(self) -> tuple[Rows, Rows | None, np.random.Generator]:
+        """Return the rows to train on, those to validate on, and what draws the order of texts."""
+        rng = np.random.default_rng(self.seed)
+        training, held_out = self.rows.split(self.settings.validation_fraction, rng)
+        return training, held_out if self.valid is None else self.valid, rng
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Prepared:
+    """All that a plan is chosen from."""
+
+    given: Given
+    settings: Settings  # with the device and the precision that are used
+    task: Task  # with what the rows say, and the decision as it is before it is tuned
+    reader: TextReader
+    training_set: TrainingSet  # of all texts
+    valid: Rows | None  # scored after every epoch, if there are any
+    order: Mapping[str, Any]  # state of the generator that draws the order of the texts
+    initial: InitialWeights | None  # where the head begins; None if it begins as drawn
+    facts: RowFacts  # of the training rows with labels
+    has_trained_head: bool  # whether the checkpoint brings a head of this task
+    n_ranks: int  # processes that train together
+    takes_graphs: bool  # whether the device can run CUDA graphs
+    choices: Mapping[str, Choice]  # those that encoding needs
+
+    @property
+    def opened(self) -> frozenset[str]:
+        """The settings that the user left open."""
+        values = vars(self.given.settings).items()
+        is_open = {name for name, value in values if isinstance(value, str) and value == "auto"}
+        return frozenset(is_open | ({"head_lr"} if self.settings.head_lr is None else set()))
+
+
+def prepare(task: Task, given: Given, labelled: Labelled | None = None) -> Prepared:
+    """Read the model, split the rows, find where the head begins, and encode the texts.
+
+    The task has learned nothing yet. ``labelled`` are the labels of the rows without labels, if
+    networks of the fit have given them.
+    """
+    device = resolve_device(given.settings.device)
+    precision = resolve_precision(given.settings.precision, device)
+    settings, rows = replace(given.settings, device=device, precision=precision), given.rows
+    model, n_texts = os.fspath(settings.model), task.info.n_texts
+    reader, encoder = read_model(model, settings.max_length, n_texts, task.owner)
+    labels = task.facts(rows)
+    task.check_learnable(rows, labels, settings.loss)
+    has_weights = settings.class_weight is not None or settings.K is not None
+    facts = RowFacts(
+        task=task.info.name,
+        labels=labels,
+        encoder=encoder,
+        n_rows=len(rows),
+        n_unlabeled=0 if given.unlabeled is None else len(given.unlabeled),
+        trains_embeddings=not settings.n_frozen_layers and settings.peft_config is None,
+        has_adapters=settings.peft_config is not None,
+        is_ensemble=settings.n_members > 1,
+        is_plain=settings.loss in ("auto", "ce") and not has_weights,
+    )
+    task, of_task = _close_task(task, facts)
+    task = task.learn(rows, labels, reader)
+    training, valid, rng = given.split()
+    beginning: Beginning = task, None, {}
+    if begin := BEGINNINGS.get(task.info.name):
+        beginning = begin(task, settings, reader, training, encoder, given.seed)
+    task, initial, of_head = beginning
+    learned = training if given.unlabeled is None else _teach(task, given, training, labelled)
+    data = task.training_set(learned, reader, settings.negative_ratio is not None)
+    if not data.dataset.item_offsets[-1]:
+        raise ValueError("Found no word to train on: the training sentences have no words.")
+    # Open parameters are chosen from the labelled rows alone, not from rows that a teacher
+    # labelled.
+    labels = labels if training is rows else task.facts(training)
+    return Prepared(
+        given=given,
+        settings=settings,
+        task=task,
+        reader=reader,
+        training_set=data,
+        valid=valid,
+        order=rng.bit_generator.state,
+        initial=initial,
+        facts=replace(facts, n_rows=len(training), labels=labels),
+        has_trained_head=task.head.continues(encoder.heads, encoder.n_labels),
+        n_ranks=current_ranks(device).count,
+        takes_graphs=works_on(device),
+        choices={**given.choices, **of_task, **of_head},
+    )
+
+
+def _close_task(task: Task, facts: RowFacts) -> tuple[Task, dict[str, Choice]]:
+    """Return the task without an open field, and what was chosen."""
+    is_open = [name for name in task.info.choosable if getattr(task, name) is None]
+    chosen = {name: TASK_RULES[name](facts) for name in is_open}
+    return replace(task, **{name: choice.value for name, choice in chosen.items()}), chosen
+
+
+def _teach(task: Task, given: Given, training: Rows, labelled: Labelled | None) -> Rows:
+    """Return training rows together with rows that a teacher has labelled.
+
+    A row without a label weighs as much as its label is probable, times the mean weight of the
+    training rows. Training rows are there twice, so that they count for more than what a teacher
+    says of other rows.
+    """
+    unlabeled = given.unlabeled
+    assert unlabeled is not None
+    if isinstance(said := unlabeled.y, TeacherLabels):
+        assert isinstance(task, TeachableTask)
+        labelled = task.taught(said.classes, said.predicted, said.p)
+    assert labelled is not None
+    mean = 1.0 if training.weight is None else training.weight.mean()
+    taught = training.join(training)
+    for labels, p in labelled:
+        weight = (p * mean).astype(np.float32)
+        taught = taught.join(replace(unlabeled, y=labels, weight=weight).used())
+    return taught

@@ -1,0 +1,328 @@
+"""The training of a plan: its runs, one network each, and how these become one."""
+
+import copy
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+
+from .._digest import base_model_digest, digest, installed_versions
+from .._inputs import list_some
+from .._parameters import relevant_parameters
+from .._pretrained import quiet_transformers
+from ..exceptions import warn
+from ..nn import (
+    DirectoryCheckpoint,
+    FitProgress,
+    NotFiniteError,
+    NotLearningError,
+    Ranks,
+    StepSampler,
+    TagChain,
+    TextNet,
+    Training,
+    current_ranks,
+    denormals_flushed,
+    history_of,
+    seed_generators,
+    seeded,
+)
+from ._network import logits_of, make_batcher, make_net
+from ._plan import Merge, Plan, Run, begin_again
+from .auto import Choice
+
+_SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
+
+
+class Done(NamedTuple):
+    """A network that has been trained, and what ended its training, if an error did."""
+
+    net: TextNet
+    failure: BaseException | None
+
+
+class Kept(NamedTuple):
+    """The network that is kept, and which runs are in it."""
+
+    net: TextNet
+    runs: Sequence[int]
+    merge: Merge
+    score: float  # on the rows to validate on; NaN without any
+    choices: Mapping[str, Choice]  # how the networks were merged, if scores have decided it
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trained:
+    """What the runs of a plan have learned."""
+
+    plan: Plan  # the one that was followed
+    kept: Kept
+    runs: pd.DataFrame  # as runs_ of the estimators
+    history: pd.DataFrame
+    error: BaseException | None  # what ended the training before its end
+
+
+def train(plan: Plan) -> Trained:
+    """Train a network in each run, and make one of them.
+
+    If a network learns nothing and the rate is open, all start again once with a third of it. An
+    error that comes after a network has weights is in the result, with what was finished before.
+    """
+    done: list[Done] = []
+    kept = error = None
+    try:
+        for run in plan.runs:
+            done.append(_train_network(plan, run, len(done)))
+            failure, is_open = done[-1].failure, "lr" in plan.prepared.opened
+            is_rate = isinstance(failure, NotLearningError | NotFiniteError)
+            if failure is not None and is_rate and is_open and not run.began_again:
+                return train(begin_again(plan, failure))
+            if isinstance(failure, NotLearningError):
+                warn(
+                    f"The second try, with the learning rate {run.lr:.2g}, learned nothing either. "
+                    f"{failure} Another lr or loss, or more epochs may help."
+                )
+            elif failure is not None:
+                error = failure
+                break
+        kept = _keep(plan, done, is_whole=error is None)
+    except BaseException as caught:
+        if not done:
+            raise
+        error = caught
+    if kept is None:
+        kept = _keep_first(done)
+    nets = [one.net for one in done]
+    return Trained(
+        plan=plan,
+        kept=kept,
+        runs=_table_of(plan.runs, done, kept.runs),
+        history=history_of(nets),
+        error=error,
+    )
+
+
+def _finished(done: Sequence[Done]) -> list[int]:
+    """Return the networks that learned something until their end; if there are none, the first."""
+    return [i for i, one in enumerate(done) if one.failure is None] or [0]
+
+
+def _keep_first(done: Sequence[Done]) -> Kept:
+    first = _finished(done)[0]
+    return Kept(done[first].net, [first], None, _score_of(done[first].net), {})
+
+
+def _keep(plan: Plan, done: Sequence[Done], *, is_whole: bool) -> Kept:
+    """Merge the networks that learned something.
+
+    Of a mean of weights and its networks, the one with the best score on the rows to validate on is
+    kept, if there are such rows.
+    """
+    finished = _finished(done)
+    if is_whole and done[finished[0]].failure is None and len(finished) < len(done):
+        warn(f"{len(done) - len(finished)} of {len(done)} networks learned nothing: left out.")
+    if plan.merge is None or len(finished) == 1:
+        return _keep_first(done)
+    nets = [done[i].net for i in finished]
+    net, own, scores = nets[0], nets[0].module_, [_score_of(one) for one in nets]
+    try:
+        net.module_ = _MERGES[plan.merge](nets)
+        score = np.nan if plan.prepared.valid is None else _validate(plan, net)()
+    except BaseException:
+        net.module_ = own
+        raise
+    if np.isnan(score) or plan.merge != "mean":
+        return Kept(net, finished, plan.merge, score, {})
+    best = int(np.argmax(scores))
+    each = " and ".join(f"{value:.3f}" for value in scores)
+    metric, n_rows = plan.prepared.task.metric_name, len(plan.prepared.valid or ())
+    why = (
+        f"On the {n_rows:,} rows that are held out, the {metric} of the mean of the weights is "
+        f"{score:.3f}; that of the networks is {each}."
+    )
+    if scores[best] <= score:
+        return Kept(net, finished, "mean", score, {"merge": Choice("mean", why)})
+    net.module_ = own
+    choice = Choice(f"network {finished[best] + 1}", why)
+    return Kept(nets[best], [finished[best]], None, scores[best], {"merge": choice})
+
+
+def _mean(nets: Sequence[TextNet]) -> Any:
+    """Return a network with the mean of the weights.
+
+    Between networks that begin alike there is a good one (Wortsman et al. 2022, Model soups).
+    """
+    mean = copy.deepcopy(nets[0].module_)
+    for n_before, net in enumerate(nets[1:], 1):
+        for weights, its in zip(mean.parameters(), net.module_.parameters(), strict=True):
+            weights.data.lerp_(its.data, 1 / (n_before + 1))
+    return mean
+
+
+def _ensemble(nets: Sequence[TextNet]) -> Any:
+    """Return the first network, with the others as members whose logits are averaged with its."""
+    nets[0].module_.members.extend([net.module_ for net in nets[1:]])
+    return nets[0].module_
+
+
+_MERGES: Mapping[str, Callable[[Sequence[TextNet]], Any]] = {"mean": _mean, "ensemble": _ensemble}
+
+
+def _score_of(net: TextNet) -> float:
+    """Return the score of the weights that a network has, NaN if no rows were held out."""
+    scores = {row["epoch"]: row.get("valid_score", np.nan) for row in net.history}
+    return float(scores.get(net.best_epoch_, np.nan))
+
+
+def _validate(plan: Plan, net: TextNet) -> Callable[[], float]:
+    """Return a function that scores a network on the rows to validate on."""
+    prepared, task = plan.prepared, plan.prepared.task
+    assert prepared.valid is not None
+    score = task.validator(prepared.valid, prepared.reader)
+    return partial(score, logits_of(task, net, prepared.reader, plan.settings))
+
+
+def _table_of(runs: Sequence[Run], done: Sequence[Done], kept: Sequence[int]) -> pd.DataFrame:
+    """Return a row for each run, also for those that were not begun."""
+    rows = []
+    for i, run in enumerate(runs):
+        net, failure = done[i] if i < len(done) else (None, None)
+        n_epochs = 0 if net is None else sum("dur" in row for row in net.history)
+        is_finished = net is not None and (failure is None or isinstance(failure, NotLearningError))
+        row = {
+            "loss": run.name,
+            "lr": run.lr,
+            "max_epochs": run.max_epochs,
+            "epochs": n_epochs,
+            "best_epoch": 0 if net is None else net.best_epoch_,
+            "score": np.nan if net is None else _score_of(net),
+            "began_again": run.began_again,
+            "is_finished": is_finished,
+            "is_kept": i in kept,
+        }
+        rows.append(row)
+    return pd.DataFrame(rows, index=pd.RangeIndex(1, len(runs) + 1, name="run"))
+
+
+def _train_network(plan: Plan, run: Run, number: int) -> Done:
+    """Train the network of a run; an error that ends the training is in the result."""
+    prepared, settings, data = plan.prepared, plan.settings_of(run), run.training_set
+    task, reader = prepared.task, prepared.reader
+    error: BaseException | None = None
+    ranks = current_ranks(settings.device)
+    is_shown = bool(settings.verbose and ranks.index == 0)
+    callbacks = list(settings.callbacks or [])
+    if is_shown:
+        shown = plan.description
+        if len(plan.runs) > 1:
+            shown = f"{shown}, {prepared.given.network} {number + 1} of {len(plan.runs)}"
+        # The first network tells how long all of them take.
+        later = None if number else plan.n_steps * sum(run.max_epochs for run in plan.runs[1:])
+        callbacks.append(("progress", FitProgress(shown, task.metric_name, later)))
+    criterion = task.criterion(run.loss)
+    net = make_net(
+        task,
+        settings,
+        reader,
+        criterion=criterion,
+        predict_precision="fp32" if "precision" in prepared.opened else settings.precision,
+        callbacks=callbacks,
+        verbose=is_shown,  # Whether callbacks of skorch print.
+    )
+    rng = np.random.default_rng(run.seed)
+    if run.seed == prepared.given.seed:  # It has drawn the rows to validate on.
+        rng.bit_generator.state = prepared.order
+    with seeded(run.seed, net.device), denormals_flushed():
+        checkpoint, state = _initialize(plan, run, net, rng, ranks)
+        dataset, transitions = data.dataset, task.head.transitions
+        sampler = StepSampler(
+            make_batcher(dataset, reader, settings.batch_size * data.windows_per_text, net.module_),
+            settings.batch_size * settings.accumulate,
+            rng,
+            ranks,
+            windows_per_text=data.windows_per_text,
+            draw=data.draw,
+            weight=data.weight,
+            chain=None if transitions is None else TagChain(transitions, dataset.item_offsets),
+            shift=data.shift,
+            has_few_shapes=plan.cuda_graphs,
+        )
+        validate = None if prepared.valid is None else _validate(plan, net)
+        limit = data.loss_of_constant(criterion, task.head.n_outputs) if run.must_learn else None
+        try:
+            with Training(validate, settings.patience, checkpoint, state).watching(net, limit):
+                net.partial_fit(sampler)
+        except BaseException as caught:
+            error = caught
+        finally:
+            if settings.peft_config is not None:
+                net.module_.merge_adapters()
+    return Done(net, error)
+
+
+def _initialize(
+    plan: Plan, run: Run, net: TextNet, rng: np.random.Generator, ranks: Ranks
+) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
+    """Make the weights of a network; return where its state is kept, and that to go on from."""
+    initial, seed = plan.prepared.initial, run.seed
+    with quiet_transformers():
+        net.initialize()
+        module, checkpoint, state = net.module_, None, None
+        if module.trained_labels is not None:
+            _warn_of_other_classes(plan, module.trained_labels)
+        # The files of the base model are on this machine from here on.
+        if plan.settings.checkpoint_dir is not None or ranks.count > 1:
+            checkpoint, state = _find_checkpoint(plan, run, rng, ranks)
+        if state is None and initial is not None:
+            initial.apply(module)
+    if ranks.count > 1:
+        ranks.copy_first(module.state_dict().values())
+        own = np.random.SeedSequence([seed, ranks.index]).generate_state(1)
+        seed_generators(int(own[0]), net.device)
+    return checkpoint, state
+
+
+def _find_checkpoint(
+    plan: Plan, run: Run, rng: np.random.Generator, ranks: Ranks
+) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
+    """Return where the state of a run is kept, and that to go on from, if there is one.
+
+    All that a run depends on has to be alike in every process.
+    """
+    settings, prepared = plan.settings_of(run), plan.prepared
+    directory = settings.checkpoint_dir
+    if directory is None:
+        # Nothing is kept of the run: the first of several processes may have callbacks of its own.
+        settings = replace(settings, callbacks=None)
+    kind = torch.device(settings.device).type
+    digests = {
+        "parameters": digest([relevant_parameters(settings, "in fits"), kind, run.seed]),
+        "base model": digest(base_model_digest(settings.model)),
+        "package versions": digest(installed_versions()),
+        "training data": digest([prepared.task, run.training_set.dataset, rng]),
+        "held-out data": digest(prepared.valid),
+    }
+    checkpoint = state = None
+    if directory is not None:
+        checkpoint = DirectoryCheckpoint(directory, digest([digests, ranks.count]))
+        state = checkpoint.load()
+    history = None if state is None else state.get("history")
+    ranks.compare({**digests, _SAVED_STATE: digest(history)})
+    return checkpoint, state
+
+
+def _warn_of_other_classes(plan: Plan, trained: list[str]) -> None:
+    """Warn if the base model has a head of this task, for other classes."""
+    own = list(plan.prepared.task.head.model_config.get("id2label", {}).values())
+    if not own or own == trained:
+        return
+    goes_on = "a new head" if len(own) != len(trained) else "that head, class by class"
+    warn(
+        f"model={os.fspath(plan.settings.model)!r} was trained for the classes "
+        f"{list_some(trained)}; those of this fit are {list_some(own)}. It starts from {goes_on}."
+    )
