@@ -354,7 +354,8 @@ def _where_it_stopped(runs: pd.DataFrame) -> str:
         return "it stopped after the last epoch"
     run, n_runs = left.iloc[0], len(runs)
     which = f" of network {left.index[0]} of {n_runs}" if n_runs > 1 else ""
-    return f"it stopped in epoch {run['epochs']} of {run['max_epochs']}{which}"
+    epoch = min(run["epochs"] + 1, run["max_epochs"])
+    return f"it stopped in epoch {epoch} of {run['max_epochs']}{which}"
 
 
 def _read_unlabeled(task: Task, unlabeled: Any, n_labelled: int) -> Rows:

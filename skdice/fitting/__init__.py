@@ -1,8 +1,7 @@
 """Fits as functions, and the rules of "auto"; private to the library."""
 
-from ._fit import fit
+from ._fit import fit, out_of_fold_scores
 from ._fitted import Fitted
-from ._folds import out_of_fold_scores
 from ._network import logits_of, make_net
 from ._plan import choose, open_rates
 from ._prepare import Given, prepare

@@ -1,11 +1,210 @@
-"""A fit of all that was given; folds choose what "cv" leaves to them."""
+"""The layers of a fit: rows with labels; on it a teacher; on it folds; on it all that was given."""
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
 
-from ..tasks import Task
-from ._folds import check_folds, compare_losses, out_of_fold_scores
-from ._part import Outcome, fit_taught, tuned
-from ._prepare import Given
+import numpy as np
+from sklearn.base import clone
+
+from .._inputs import count_of
+from ..exceptions import silent
+from ..losses import LossName
+from ..tasks import Logits, Rows, Task, TeachableTask, TeacherLabels, in_columns, split_folds
+from ._fitted import Fitted
+from ._network import logits_of
+from ._plan import choose
+from ._prepare import Given, Labelled, prepare
+from ._train import train
+from .auto import Choice, table_of, with_choices
+
+# Networks that label rows without labels (benchmarks/RESULTS.md, "Self-training").
+_N_TEACHERS = 3
+# Folds in which a decision is tuned on the training rows.
+N_FOLDS = 5
+# Losses that "cv" compares.
+_CV_LOSSES: tuple[LossName, ...] = ("ce", "dice")
+# The training and the test rows of each fold.
+_Splits: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+class Outcome(NamedTuple):
+    """How a fit ended: what was learned until then, and the error that ended it, if one did."""
+
+    fitted: Fitted
+    error: BaseException | None
+
+
+def _fit_rows(task: Task, given: Given, labelled: Labelled | None = None) -> Outcome:
+    """Fit the rows with labels, and those whose labels are given beside them."""
+    trained = train(choose(prepare(task, given, labelled)))
+    plan, kept, error = trained.plan, trained.kept, trained.error
+    prepared, first, valid = plan.prepared, plan.runs[kept.runs[0]], plan.prepared.valid
+    fitted = Fitted(
+        task=prepared.task,
+        reader=prepared.reader,
+        net=kept.net,
+        loss=first.loss,
+        merge=kept.merge,
+        runs=trained.runs,
+        score=kept.score,
+        choices=table_of({**plan.choices, **kept.choices}),
+        history=trained.history,
+        negative_ratio=first.training_set.ratio,
+        n_rows=prepared.facts.n_rows,
+        n_unlabeled=prepared.facts.n_unlabeled,
+        feature_names=given.feature_names,
+        interrupted=error is not None,
+    )
+    if error is not None or task.tuning != "validation" or valid is None:
+        return Outcome(fitted, error)
+    logits = logits_of(fitted.task, fitted.net, fitted.reader, plan.settings)
+    where = f"the {len(valid):,} rows that are held out"
+    return _tuned(fitted, valid, lambda: fitted.task.scores(valid.X, fitted.reader, logits), where)
+
+
+def _tuned(fitted: Fitted, rows: Rows, scores: Callable[[], list[Any]], where: str) -> Outcome:
+    """Return the fit with the decision that is best on rows, whose scores are still to be found."""
+    try:
+        task = fitted.task.tune(rows, scores())
+    except BaseException as error:
+        return Outcome(replace(fitted, interrupted=True), error)
+    found = {
+        name.removesuffix("_"): Choice(value, f"It was tuned on {where}.")
+        for name, value in task.decision.items()
+    }
+    choices = with_choices(fitted.choices, found)
+    return Outcome(replace(fitted, task=task, choices=choices), None)
+
+
+def _fit_taught(task: Task, given: Given) -> Outcome:
+    """Fit rows with labels and rows without, which a teacher or three networks label first."""
+    if given.unlabeled is None or isinstance(given.unlabeled.y, TeacherLabels):
+        return _fit_rows(task, given)
+    return _fit_rows(task, given, _label(task, given, given.unlabeled))
+
+
+def _label(task: Task, given: Given, unlabeled: Rows) -> Labelled:
+    """Return labels and probabilities of rows, by three networks that learn from the others."""
+    training, valid, _ = given.split()
+    settings = replace(
+        given.settings,
+        n_members=max(_N_TEACHERS, given.settings.n_members),
+        random_state=given.seed,
+        validation_fraction=None,
+        checkpoint_dir=None,
+        callbacks=None,
+        runtime="torch",
+    )
+    teacher = Given(
+        settings=settings,
+        rows=training.used(),
+        valid=valid,
+        seed=given.seed,
+        network="teacher",
+    )
+    with silent():
+        fitted, error = _fit_rows(_without_folds(task), teacher)
+        if error is not None:
+            raise error
+        assert isinstance(fitted.task, TeachableTask)
+        logits = logits_of(fitted.task, fitted.net, fitted.reader, settings)
+        return fitted.task.label(unlabeled.X, fitted.reader, logits)
+
+
+def _without_folds(task: Task) -> Task:
+    """Return a task that tunes no decision out of fold."""
+    return replace(task, tuning=None) if task.tuning == "cv" else task
+
+
+def out_of_fold_scores(task: Task, given: Given, n_folds: int = N_FOLDS) -> list[Any]:
+    """Return the scores of each row by a network that has not seen it.
+
+    If the task has learned from all rows, logits have its classes; those that a fold's network does
+    not know get the lowest logit there is. There are ``n_folds``, fewer if there are not so many
+    rows, groups of rows, or rows of a class. Two folds at least, or a ValueError.
+    """
+    found: list[Any] = [None] * len(given.rows)
+    for part, logits, test in _fit_parts(task, given, _splits(task, given, n_folds)):
+        with silent():
+            scores = part.task.scores(given.rows.take(test).X, part.reader, logits)
+        known, classes = part.task.class_names, task.class_names
+        if task.head.classes is not None and known != classes:
+            lowest = min((float(row.min()) for row in scores if row.size), default=0.0)
+            scores = [in_columns(row, known, classes, lowest) for row in scores]
+        for i, score in zip(test, scores):
+            found[i] = score
+    return found
+
+
+def _check_folds(task: Task, given: Given) -> None:
+    """Raise a ValueError unless a network can learn from the training rows of each fold."""
+    splits = _splits(task, given, N_FOLDS)
+    for i, error in _find_errors(task, given.rows, splits, given.settings.loss).items():
+        raise ValueError(f"Fold {i} of {len(splits)} that tune the decision: {error}")
+
+
+def _compare_losses(task: Task, given: Given) -> Choice:
+    """Return the loss with the better mean score in the folds, each weighted by its test rows.
+
+    Folds whose training rows no network can learn from are left out for both.
+    """
+    rows, splits = given.rows, _splits(task, given, N_FOLDS)
+    errors = _find_errors(task, rows, splits, _CV_LOSSES[0])
+    used = [split for i, split in enumerate(splits, 1) if i not in errors]
+    problems = [f"Fold {i} is left out of both: {error}" for i, error in errors.items()]
+    if not used:
+        raise ValueError(
+            f"loss='cv' compares losses in {len(splits)} folds, and none has training rows that a "
+            f"network can learn from. {problems[0]}"
+        )
+    means, metric = {}, ""
+    for name in _CV_LOSSES:
+        settings = replace(given.settings, loss=name, checkpoint_dir=None)
+        scores, weights = [], []
+        for part, logits, test in _fit_parts(task, replace(given, settings=settings), used):
+            tested, metric = rows.take(test), part.task.metric_name
+            scores.append(part.task.validator(tested, part.reader)(logits))
+            weights.append(len(tested) if tested.weight is None else tested.weight.sum())
+        means[name] = float(np.average(scores, weights=weights))
+    best = max(means, key=lambda name: means[name])
+    shown = " and ".join(f"{mean:.3f} with {name}" for name, mean in means.items())
+    why = f"The mean {metric} of {count_of(len(used), 'fold')} of the training rows is {shown}."
+    return Choice(best, " ".join([why, *problems]))
+
+
+def _splits(task: Task, given: Given, n_folds: int) -> _Splits:
+    return split_folds(given.rows, task.groups(given.rows.X), n_folds, given.seed)
+
+
+def _fit_parts(
+    task: Task, given: Given, splits: _Splits
+) -> Iterator[tuple[Fitted, Logits, np.ndarray]]:
+    """Fit the training rows of each split; yield the fit, its network and the test rows."""
+    for learned, test in splits:
+        # Callbacks collect what they see of one fit.
+        callbacks = clone(given.settings.callbacks, safe=False)
+        settings = replace(given.settings, runtime="torch", callbacks=callbacks)
+        rows = given.rows.take(learned).used()
+        part = replace(given, settings=settings, rows=rows, choices={})
+        with silent():
+            fitted, error = _fit_taught(_without_folds(task), part)
+        if error is not None:
+            raise error
+        yield fitted, logits_of(fitted.task, fitted.net, fitted.reader, settings), test
+
+
+def _find_errors(task: Task, rows: Rows, splits: _Splits, loss: Any) -> dict[int, ValueError]:
+    """Return why no network can learn from the training rows of a fold, by its number from 1 on."""
+    errors = {}
+    for i, (learned, _) in enumerate(splits, 1):
+        part = rows.take(learned).used()
+        try:
+            with silent():
+                task.check_learnable(part, task.facts(part), loss)
+        except ValueError as error:
+            errors[i] = error
+    return errors
 
 
 def fit(task: Task, given: Given) -> Outcome:
@@ -16,13 +215,13 @@ def fit(task: Task, given: Given) -> Outcome:
     settings, rows = given.settings, given.rows
     if settings.loss == "cv":
         task.check_learnable(rows, task.facts(rows), settings.loss)
-        chosen = compare_losses(task, given)
+        chosen = _compare_losses(task, given)
         settings = replace(settings, loss=chosen.value)
         given = replace(given, settings=settings, choices={"loss": chosen})
     if task.tuning == "cv":
-        check_folds(task, given)
-    fitted, error = fit_taught(task, given)
+        _check_folds(task, given)
+    fitted, error = _fit_taught(task, given)
     if error is not None or task.tuning != "cv":
         return Outcome(fitted, error)
     where = "the training rows, as fits without them predict them"
-    return tuned(fitted, rows, lambda: out_of_fold_scores(fitted.task, given), where)
+    return _tuned(fitted, rows, lambda: out_of_fold_scores(fitted.task, given), where)

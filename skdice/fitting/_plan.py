@@ -56,11 +56,6 @@ class Plan:
     cuda_graphs: bool  # whether steps are CUDA graphs
     description: str  # for the progress bar: the loss, and how many texts an epoch draws
 
-    def settings_of(self, run: Run) -> Settings:
-        """Return the settings with what a run has of its own."""
-        names = ("loss", "max_epochs", "lr", "head_lr")
-        return replace(self.settings, **{name: getattr(run, name) for name in names})
-
 
 def choose(prepared: Prepared) -> Plan:
     """Return a plan with a choice for all that is open."""
@@ -71,13 +66,17 @@ def choose(prepared: Prepared) -> Plan:
     of_machine = auto.choose_machine(torch.device(settings.device).type, settings.precision)
     choices = {**prepared.choices, **of_ratio, **of_loss, **of_schedule}
     choices |= {name: of_machine[name] for name in ("device", "precision") if name in opened}
-    graphs = _choose_cuda_graphs(prepared, [*losses.values()])
+    graphs = None
     if prepared.takes_graphs:
-        choices["cuda_graphs"] = graphs
+        choices["cuda_graphs"] = graphs = _choose_cuda_graphs(prepared, [*losses.values()])
     runs = _plan_runs(prepared, epoch, data, losses, schedules)
     # A loss object has the parameters that are given beside the name of a loss.
     closed: dict[str, Any] = dict.fromkeys((*LOSS_PARAMETERS, "K", "class_weight"))
     closed |= {"negative_ratio": epoch.ratio, "random_state": seed}
+    shown = "+".join(losses)
+    if data.draw is not None:
+        n_drawn, n_texts = data.draw.n_drawn.sum(), len(data.draw.group)
+        shown = f"{shown}, {n_drawn} of {n_texts} texts in each epoch"
     return Plan(
         prepared=prepared,
         settings=replace(settings, **closed),
@@ -85,8 +84,8 @@ def choose(prepared: Prepared) -> Plan:
         merge="mean" if len(losses) > 1 else "ensemble" if len(runs) > 1 else None,
         choices=choices,
         n_steps=epoch.n_steps,
-        cuda_graphs=prepared.takes_graphs and graphs.value,
-        description=_describe([*losses], data),
+        cuda_graphs=graphs is not None and graphs.value,
+        description=shown,
     )
 
 
@@ -233,13 +232,6 @@ def _choose_cuda_graphs(prepared: Prepared, losses: Sequence[Loss]) -> Choice:
         shows_parts=not is_alone or bool(settings.callbacks) or settings.precision == "fp16",
         is_fixed=is_fixed and all(loss.graphable and loss.additive for loss in losses),
     )
-
-
-def _describe(names: Sequence[str], data: TrainingSet) -> str:
-    shown = "+".join(names)
-    if data.draw is None:
-        return shown
-    return f"{shown}, {data.draw.n_drawn.sum()} of {len(data.draw.group)} texts in each epoch"
 
 
 def open_rates(encoder: Encoder, *, has_adapters: bool) -> tuple[float, float]:

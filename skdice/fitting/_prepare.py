@@ -55,13 +55,7 @@ class Prepared:
     n_ranks: int  # processes that train together
     takes_graphs: bool  # whether the device can run CUDA graphs
     choices: Mapping[str, Choice]  # those that encoding needs
-
-    @property
-    def opened(self) -> frozenset[str]:
-        """The settings that the user left open."""
-        values = vars(self.given.settings).items()
-        is_open = {name for name, value in values if isinstance(value, str) and value == "auto"}
-        return frozenset(is_open | ({"head_lr"} if self.settings.head_lr is None else set()))
+    opened: frozenset[str]  # the settings that the user left open
 
 
 def prepare(task: Task, given: Given, labelled: Labelled | None = None) -> Prepared:
@@ -89,7 +83,9 @@ def prepare(task: Task, given: Given, labelled: Labelled | None = None) -> Prepa
         is_ensemble=settings.n_members > 1,
         is_plain=settings.loss in ("auto", "ce") and not has_weights,
     )
-    task, of_task = _close_task(task, facts)
+    names = [name for name in task.info.choosable if getattr(task, name) is None]
+    of_task = {name: TASK_RULES[name](facts) for name in names}
+    task = replace(task, **{name: choice.value for name, choice in of_task.items()})
     task = task.learn(rows, labels, reader)
     training, valid, rng = given.split()
     beginning: Beginning = task, None, {}
@@ -103,6 +99,8 @@ def prepare(task: Task, given: Given, labelled: Labelled | None = None) -> Prepa
     # Open parameters are chosen from the labelled rows alone, not from rows that a teacher
     # labelled.
     labels = labels if training is rows else task.facts(training)
+    values = vars(given.settings).items()
+    opened = {name for name, value in values if isinstance(value, str) and value == "auto"}
     return Prepared(
         given=given,
         settings=settings,
@@ -117,14 +115,8 @@ def prepare(task: Task, given: Given, labelled: Labelled | None = None) -> Prepa
         n_ranks=current_ranks(device).count,
         takes_graphs=works_on(device),
         choices={**given.choices, **of_task, **of_head},
+        opened=frozenset(opened | ({"head_lr"} if settings.head_lr is None else set())),
     )
-
-
-def _close_task(task: Task, facts: RowFacts) -> tuple[Task, dict[str, Choice]]:
-    """Return the task without an open field, and what was chosen."""
-    is_open = [name for name in task.info.choosable if getattr(task, name) is None]
-    chosen = {name: TASK_RULES[name](facts) for name in is_open}
-    return replace(task, **{name: choice.value for name, choice in chosen.items()}), chosen
 
 
 def _teach(task: Task, given: Given, training: Rows, labelled: Labelled | None) -> Rows:

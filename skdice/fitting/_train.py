@@ -34,6 +34,7 @@ from ..nn import (
 )
 from ._network import logits_of, make_batcher, make_net
 from ._plan import Merge, Plan, Run, begin_again
+from ._settings import Settings
 from .auto import Choice
 
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
@@ -211,7 +212,9 @@ def _table_of(runs: Sequence[Run], done: Sequence[Done], kept: Sequence[int]) ->
 
 def _train_network(plan: Plan, run: Run, number: int) -> Done:
     """Train the network of a run; an error that ends the training is in the result."""
-    prepared, settings, data = plan.prepared, plan.settings_of(run), run.training_set
+    prepared, data = plan.prepared, run.training_set
+    own = {name: getattr(run, name) for name in ("loss", "max_epochs", "lr", "head_lr")}
+    settings = replace(plan.settings, **own)
     task, reader = prepared.task, prepared.reader
     error: BaseException | None = None
     ranks = current_ranks(settings.device)
@@ -238,7 +241,7 @@ def _train_network(plan: Plan, run: Run, number: int) -> Done:
     if run.seed == prepared.given.seed:  # It has drawn the rows to validate on.
         rng.bit_generator.state = prepared.order
     with seeded(run.seed, net.device), denormals_flushed():
-        checkpoint, state = _initialize(plan, run, net, rng, ranks)
+        checkpoint, state = _initialize(plan, run, settings, net, rng, ranks)
         dataset, transitions = data.dataset, task.head.transitions
         sampler = StepSampler(
             make_batcher(dataset, reader, settings.batch_size * data.windows_per_text, net.module_),
@@ -266,7 +269,12 @@ def _train_network(plan: Plan, run: Run, number: int) -> Done:
 
 
 def _initialize(
-    plan: Plan, run: Run, net: TextNet, rng: np.random.Generator, ranks: Ranks
+    plan: Plan,
+    run: Run,
+    settings: Settings,
+    net: TextNet,
+    rng: np.random.Generator,
+    ranks: Ranks,
 ) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
     """Make the weights of a network; return where its state is kept, and that to go on from."""
     initial, seed = plan.prepared.initial, run.seed
@@ -276,8 +284,8 @@ def _initialize(
         if module.trained_labels is not None:
             _warn_of_other_classes(plan, module.trained_labels)
         # The files of the base model are on this machine from here on.
-        if plan.settings.checkpoint_dir is not None or ranks.count > 1:
-            checkpoint, state = _find_checkpoint(plan, run, rng, ranks)
+        if settings.checkpoint_dir is not None or ranks.count > 1:
+            checkpoint, state = _find_checkpoint(plan, run, settings, rng, ranks)
         if state is None and initial is not None:
             initial.apply(module)
     if ranks.count > 1:
@@ -288,14 +296,13 @@ def _initialize(
 
 
 def _find_checkpoint(
-    plan: Plan, run: Run, rng: np.random.Generator, ranks: Ranks
+    plan: Plan, run: Run, settings: Settings, rng: np.random.Generator, ranks: Ranks
 ) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
     """Return where the state of a run is kept, and that to go on from, if there is one.
 
     All that a run depends on has to be alike in every process.
     """
-    settings, prepared = plan.settings_of(run), plan.prepared
-    directory = settings.checkpoint_dir
+    prepared, directory = plan.prepared, settings.checkpoint_dir
     if directory is None:
         # Nothing is kept of the run: the first of several processes may have callbacks of its own.
         settings = replace(settings, callbacks=None)

@@ -196,7 +196,7 @@ def test_a_finished_network_is_kept_wherever_the_second_one_ends(tiny_bert, wher
     assert tagger.runs_["epochs"].tolist() == [2, n_made]
     assert tagger.runs_["is_finished"].tolist() == tagger.runs_["is_kept"].tolist() == [True, False]
     assert (tagger.best_epoch_, tagger.max_epochs_) == (2, 2)
-    with pytest.warns(UserWarning, match=f"in epoch {n_made} of 2 of network 2 of 2"):
+    with pytest.warns(UserWarning, match=f"in epoch {n_made + 1} of 2 of network 2 of 2"):
         tagger.predict(ROWS[0])
     for name, weights in weights_of(ce).items():
         assert torch.equal(weights_of(tagger)[name], weights)
