@@ -37,8 +37,7 @@ class Outcome(NamedTuple):
 
 def _fit_rows(task: Task, given: Given, labelled: Labelled | None = None) -> Outcome:
     """Fit the rows with labels, and those whose labels are given beside them."""
-    trained = train(choose(prepare(task, given, labelled)))
-    plan, kept, error = trained.plan, trained.kept, trained.error
+    plan, kept, runs, history, error = train(choose(prepare(task, given, labelled)))
     prepared, first, valid = plan.prepared, plan.runs[kept.runs[0]], plan.prepared.valid
     fitted = Fitted(
         task=prepared.task,
@@ -46,10 +45,10 @@ def _fit_rows(task: Task, given: Given, labelled: Labelled | None = None) -> Out
         net=kept.net,
         loss=first.loss,
         merge=kept.merge,
-        runs=trained.runs,
+        runs=runs,
         score=kept.score,
         choices=table_of({**plan.choices, **kept.choices}),
-        history=trained.history,
+        history=history,
         negative_ratio=first.training_set.ratio,
         n_rows=prepared.facts.n_rows,
         n_unlabeled=prepared.facts.n_unlabeled,
@@ -71,7 +70,7 @@ def _tuned(fitted: Fitted, rows: Rows, scores: Callable[[], list[Any]], where: s
         return Outcome(replace(fitted, interrupted=True), error)
     found = {
         name.removesuffix("_"): Choice(value, f"It was tuned on {where}.")
-        for name, value in task.decision.items()
+        for name, value in task.decision_attributes.items()
     }
     choices = with_choices(fitted.choices, found)
     return Outcome(replace(fitted, task=task, choices=choices), None)

@@ -82,10 +82,19 @@ class _Regression:
 Beginning: TypeAlias = tuple[Task, InitialWeights | None, Mapping[str, Choice]]
 
 
-def _begin_texts(
-    task: Any, settings: Settings, reader: TextReader, rows: Rows, encoder: Encoder, seed: int
-) -> Beginning:
+class Seen(NamedTuple):
+    """What a beginning is found from: the training rows, and what reads them."""
+
+    rows: Rows
+    settings: Settings  # device and precision are not open
+    reader: TextReader
+    encoder: Encoder
+    seed: int
+
+
+def _begin_texts(task: Any, seen: Seen) -> Beginning:
     """Begin with a regression on the mean states of the texts, if these say something."""
+    encoder = seen.encoder
     # A task that has learned already, as those of folds, may have another head.
     task, on_mean = replace(task, reads_mean=False), replace(task, reads_mean=True)
     if on_mean.head.continues(encoder.heads, encoder.n_labels):
@@ -93,7 +102,7 @@ def _begin_texts(
     is_trained = task.head.continues(encoder.heads, encoder.n_labels)
     if task.is_multilabel or is_trained or encoder.has_decoder:
         return task, None, {}
-    found = _regress(on_mean, settings, reader, rows, seed)
+    found = _regress(on_mean, seen)
     if found is None:
         return task, None, {}
     choices = {"head": choose_head(len(found.folds), found.gain)}
@@ -102,9 +111,7 @@ def _begin_texts(
     return on_mean, InitialWeights(found.slope, found.bias), choices
 
 
-def _begin_pairs(
-    task: Any, settings: Settings, reader: TextReader, rows: Rows, encoder: Encoder, seed: int
-) -> Beginning:
+def _begin_pairs(task: Any, seen: Seen) -> Beginning:
     """Begin with a regression on the states of the texts, and one on their similarities.
 
     Both are scored on folds that they have not seen. The share of the network is the mean over all
@@ -112,8 +119,8 @@ def _begin_pairs(
     """
     # A task that has learned already, as those of folds, has similarities of other rows.
     task = replace(task, similarities=None)
-    is_compared = "frames" in module_of(task, reader, settings.model)[1]
-    found = _regress(task, settings, reader, rows, seed) if is_compared else None
+    is_compared = "frames" in module_of(task, seen.reader, seen.settings.model)[1]
+    found = _regress(task, seen) if is_compared else None
     if found is None:
         return task, None, {}
     target, order, used, folds = found.target, found.order, found.used, found.folds
@@ -129,14 +136,14 @@ def _begin_pairs(
     mixed = [(1 - s) * of_similar + s * found.log_p for s in _SHARES]
     pair_facts = PairFacts(
         n_folds=len(folds),
-        has_groups=rows.group_numbers is not None,
+        has_groups=seen.rows.group_numbers is not None,
         gain=found.gain,
         shares=_SHARES,
         likelihood=np.array([_likelihood(scores, known, weights) for scores in mixed]),
     )
     choices = {"similarities": choose_similarities(pair_facts)}
     first = torch.tensor(round(1 - choices["similarities"].value, 2), dtype=torch.float64)
-    current_ranks(settings.device).copy_first([first])
+    current_ranks(seen.settings.device).copy_first([first])
     share = float(first)
     similarities = similarities._replace(slope=weight.T, start=start, share=share)
     is_told = is_informed(len(folds), found.gain)
@@ -146,27 +153,25 @@ def _begin_pairs(
 
 
 # How the fits of some tasks begin, once the task has learned its classes; in all processes of a job
-# alike. Device and precision of the settings are not open.
-BEGINNINGS: dict[TaskName, Callable[..., Beginning]] = {
+# alike.
+BEGINNINGS: dict[TaskName, Callable[[Any, Seen], Beginning]] = {
     "texts": _begin_texts,
     "pairs": _begin_pairs,
 }
 
 
-def _regress(
-    task: Classifying, settings: Settings, reader: TextReader, rows: Rows, seed: int
-) -> _Regression | None:
+def _regress(task: Classifying, seen: Seen) -> _Regression | None:
     """Regress the labels on the states of the network of a task, and predict held-out folds.
 
     The rows of a group are in one fold. Rows with weight 0 count for nothing. Weights whose mean
     is less than 1 are scaled: else all rows together would say less than a few do. If a class is
     missing or the states are not finite, it is None: training says so.
     """
-    device = settings.device
+    settings, reader, device = seen.settings, seen.reader, seen.settings.device
+    rows = seen.rows.distinct()
     kind, arguments = module_of(
         task, reader, settings.model, settings.n_frozen_layers, settings.peft_config
     )
-    rows = rows.distinct()
     target, groups, n_classes = task.targets(rows), rows.group_numbers, len(task.classes)
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
     weight = weight / min(1.0, weight[weight > 0].mean())
@@ -175,7 +180,7 @@ def _regress(
     used = np.sort(np.concatenate(by_class))
     if not min(map(len, by_class)):
         return None
-    with seeded(seed, device), denormals_flushed(), quiet_transformers():
+    with seeded(seen.seed, device), denormals_flushed(), quiet_transformers():
         module = kind(**arguments).to(device)
         batcher = make_batcher(
             task.windows(rows.X, reader, rows.number)[0], reader, settings.batch_size, module

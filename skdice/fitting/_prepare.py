@@ -10,7 +10,7 @@ import numpy as np
 from ..nn import current_ranks, read_model, resolve_device, resolve_precision, works_on
 from ..tasks import Rows, Task, TeachableTask, TeacherLabels, TrainingSet
 from ..text import TextReader
-from ._initial_weights import BEGINNINGS, Beginning, InitialWeights
+from ._initial_weights import BEGINNINGS, Beginning, InitialWeights, Seen
 from ._settings import Settings
 from .auto import TASK_RULES, Choice, RowFacts
 
@@ -90,7 +90,7 @@ def prepare(task: Task, given: Given, labelled: Labelled | None = None) -> Prepa
     training, valid, rng = given.split()
     beginning: Beginning = task, None, {}
     if begin := BEGINNINGS.get(task.info.name):
-        beginning = begin(task, settings, reader, training, encoder, given.seed)
+        beginning = begin(task, Seen(training, settings, reader, encoder, given.seed))
     task, initial, of_head = beginning
     learned = training if given.unlabeled is None else _teach(task, given, training, labelled)
     data = task.training_set(learned, reader, settings.negative_ratio is not None)

@@ -3,9 +3,9 @@
 import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ from ..nn import (
     seed_generators,
     seeded,
 )
-from ._network import logits_of, make_batcher, make_net
+from ._network import NET_SETTINGS, logits_of, make_batcher, make_net
 from ._plan import Merge, Plan, Run, begin_again
 from ._settings import Settings
 from .auto import Choice
@@ -40,11 +40,8 @@ from .auto import Choice
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 
 
-class Done(NamedTuple):
-    """A network that has been trained, and what ended its training, if an error did."""
-
-    net: TextNet
-    failure: BaseException | None
+# A network that has been trained, and the error that ended its training, if one did.
+Done: TypeAlias = tuple[TextNet, BaseException | None]
 
 
 class Kept(NamedTuple):
@@ -57,8 +54,7 @@ class Kept(NamedTuple):
     choices: Mapping[str, Choice]  # how the networks were merged, if scores have decided it
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Trained:
+class Trained(NamedTuple):
     """What the runs of a plan have learned."""
 
     plan: Plan  # the one that was followed
@@ -78,10 +74,10 @@ def train(plan: Plan) -> Trained:
     kept = error = None
     try:
         for run in plan.runs:
-            done.append(_train_network(plan, run, len(done)))
-            failure, is_open = done[-1].failure, "lr" in plan.prepared.opened
-            is_rate = isinstance(failure, NotLearningError | NotFiniteError)
-            if failure is not None and is_rate and is_open and not run.began_again:
+            net, failure = _train_network(plan, run, len(done))
+            done.append((net, failure))
+            is_open = "lr" in plan.prepared.opened and not run.began_again
+            if is_open and isinstance(failure, NotLearningError | NotFiniteError):
                 return train(begin_again(plan, failure))
             if isinstance(failure, NotLearningError):
                 warn(
@@ -91,60 +87,43 @@ def train(plan: Plan) -> Trained:
             elif failure is not None:
                 error = failure
                 break
-        kept = _keep(plan, done, is_whole=error is None)
+        n_failed = sum(failure is not None for _, failure in done)
+        if error is None and 0 < n_failed < len(done):
+            warn(f"{n_failed} of {len(done)} networks learned nothing: left out.")
+        kept = _keep(plan, done, plan.merge)
     except BaseException as caught:
         if not done:
             raise
         error = caught
-    if kept is None:
-        kept = _keep_first(done)
-    nets = [one.net for one in done]
-    return Trained(
-        plan=plan,
-        kept=kept,
-        runs=_table_of(plan.runs, done, kept.runs),
-        history=history_of(nets),
-        error=error,
-    )
+    kept = kept or _keep(plan, done, None)
+    history = history_of([net for net, _ in done])
+    return Trained(plan, kept, _table_of(plan.runs, done, kept.runs), history, error)
 
 
-def _finished(done: Sequence[Done]) -> list[int]:
-    """Return the networks that learned something until their end; if there are none, the first."""
-    return [i for i, one in enumerate(done) if one.failure is None] or [0]
-
-
-def _keep_first(done: Sequence[Done]) -> Kept:
-    first = _finished(done)[0]
-    return Kept(done[first].net, [first], None, _score_of(done[first].net), {})
-
-
-def _keep(plan: Plan, done: Sequence[Done], *, is_whole: bool) -> Kept:
-    """Merge the networks that learned something.
+def _keep(plan: Plan, done: Sequence[Done], merge: Merge) -> Kept:
+    """Merge the networks that learned something; without a merge, keep the first of them.
 
     Of a mean of weights and its networks, the one with the best score on the rows to validate on is
     kept, if there are such rows.
     """
-    finished = _finished(done)
-    if is_whole and done[finished[0]].failure is None and len(finished) < len(done):
-        warn(f"{len(done) - len(finished)} of {len(done)} networks learned nothing: left out.")
-    if plan.merge is None or len(finished) == 1:
-        return _keep_first(done)
-    nets = [done[i].net for i in finished]
+    finished = [i for i, (_, failure) in enumerate(done) if failure is None] or [0]
+    nets = [done[i][0] for i in finished]
     net, own, scores = nets[0], nets[0].module_, [_score_of(one) for one in nets]
+    if merge is None or len(nets) == 1:
+        return Kept(net, finished[:1], None, scores[0], {})
     try:
-        net.module_ = _MERGES[plan.merge](nets)
+        net.module_ = _MERGES[merge](nets)
         score = np.nan if plan.prepared.valid is None else _validate(plan, net)()
     except BaseException:
         net.module_ = own
         raise
-    if np.isnan(score) or plan.merge != "mean":
-        return Kept(net, finished, plan.merge, score, {})
-    best = int(np.argmax(scores))
-    each = " and ".join(f"{value:.3f}" for value in scores)
-    metric, n_rows = plan.prepared.task.metric_name, len(plan.prepared.valid or ())
+    if plan.prepared.valid is None or merge != "mean":
+        return Kept(net, finished, merge, score, {})
+    best, metric = int(np.argmax(scores)), plan.prepared.task.metric_name
     why = (
-        f"On the {n_rows:,} rows that are held out, the {metric} of the mean of the weights is "
-        f"{score:.3f}; that of the networks is {each}."
+        f"On the {len(plan.prepared.valid):,} rows that are held out, the {metric} of the mean of "
+        f"the weights is {score:.3f}; that of the networks is "
+        f"{' and '.join(f'{value:.3f}' for value in scores)}."
     )
     if scores[best] <= score:
         return Kept(net, finished, "mean", score, {"merge": Choice("mean", why)})
@@ -190,24 +169,21 @@ def _validate(plan: Plan, net: TextNet) -> Callable[[], float]:
 
 def _table_of(runs: Sequence[Run], done: Sequence[Done], kept: Sequence[int]) -> pd.DataFrame:
     """Return a row for each run, also for those that were not begun."""
-    rows = []
-    for i, run in enumerate(runs):
-        net, failure = done[i] if i < len(done) else (None, None)
-        n_epochs = 0 if net is None else sum("dur" in row for row in net.history)
-        is_finished = net is not None and (failure is None or isinstance(failure, NotLearningError))
-        row = {
-            "loss": run.name,
-            "lr": run.lr,
-            "max_epochs": run.max_epochs,
-            "epochs": n_epochs,
-            "best_epoch": 0 if net is None else net.best_epoch_,
-            "score": np.nan if net is None else _score_of(net),
-            "began_again": run.began_again,
-            "is_finished": is_finished,
-            "is_kept": i in kept,
-        }
-        rows.append(row)
-    return pd.DataFrame(rows, index=pd.RangeIndex(1, len(runs) + 1, name="run"))
+    nets, n_left = [net for net, _ in done], len(runs) - len(done)
+    has_ended = [failure is None or isinstance(failure, NotLearningError) for _, failure in done]
+    n_epochs = [sum("dur" in row for row in net.history) for net in nets]
+    columns: dict[str, list[Any]] = {
+        "loss": [run.name for run in runs],
+        "lr": [run.lr for run in runs],
+        "max_epochs": [run.max_epochs for run in runs],
+        "epochs": [*n_epochs, *[0] * n_left],
+        "best_epoch": [*(net.best_epoch_ for net in nets), *[0] * n_left],
+        "score": [*map(_score_of, nets), *[np.nan] * n_left],
+        "began_again": [run.began_again for run in runs],
+        "is_finished": [*has_ended, *[False] * n_left],
+        "is_kept": [i in kept for i in range(len(runs))],
+    }
+    return pd.DataFrame(columns, index=pd.RangeIndex(1, len(runs) + 1, name="run"))
 
 
 def _train_network(plan: Plan, run: Run, number: int) -> Done:
@@ -230,9 +206,9 @@ def _train_network(plan: Plan, run: Run, number: int) -> Done:
     criterion = task.criterion(run.loss)
     net = make_net(
         task,
-        settings,
         reader,
-        criterion=criterion,
+        criterion,
+        **{name: getattr(settings, name) for name in NET_SETTINGS},
         predict_precision="fp32" if "precision" in prepared.opened else settings.precision,
         callbacks=callbacks,
         verbose=is_shown,  # Whether callbacks of skorch print.
@@ -265,7 +241,7 @@ def _train_network(plan: Plan, run: Run, number: int) -> Done:
         finally:
             if settings.peft_config is not None:
                 net.module_.merge_adapters()
-    return Done(net, error)
+    return net, error
 
 
 def _initialize(

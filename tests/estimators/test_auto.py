@@ -1,4 +1,8 @@
+import builtins
+import io
+import os
 import re
+import socket
 import warnings
 from dataclasses import fields
 
@@ -10,7 +14,8 @@ from sklearn.model_selection import GroupKFold, KFold, cross_val_score
 
 import skdice
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
-from skdice.fitting import EpochFacts, RowFacts, auto
+from skdice.fitting import EpochFacts, Given, RowFacts, auto, prepare, settings_of
+from skdice.fitting import choose as choose_plan
 from skdice.losses import CrossEntropyLoss, DiceLoss, TverskyLoss
 from skdice.nn import Encoder
 from skdice.tasks import LabelFacts
@@ -18,6 +23,7 @@ from skdice.tasks import LabelFacts
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..io.conftest import CASES, make
 from ..quick import quick
+from ..spies import internals
 from .test_span import easy_questions
 
 FAST = {"max_epochs": 1, "lr": 3e-3, "batch_size": 2, "random_state": 0, "verbose": 0}
@@ -432,3 +438,34 @@ def test_what_has_found_the_classes_is_kept(loss, n_rows, n_epochs, share, quick
         warnings.filterwarnings("error", ".*started again")
         classifier.fit(X, noisy)
     assert classifier.score(*easy_texts(200, seed=9)) > 0.58, "by chance it is 0.5"
+
+
+@pytest.mark.parametrize("parameters, runs, merge", [
+    ({}, [("ce", 30), ("dice", 13)], "mean"), ({"loss": "ce"}, [("ce", 30)], None),
+    ({"n_members": 3, "max_epochs": 2}, [("dice", 2)] * 3, "ensemble"),
+])  # fmt: skip
+def test_a_plan_is_chosen_without_touching_a_file(
+    tiny_bert, monkeypatch, constants, parameters, runs, merge
+):
+    constants(steps=1, layers=2)
+    tagger = DiceTokenTagger(tiny_bert, random_state=0, verbose=0, **parameters)
+    task = internals(tagger).task
+    given = Given(settings=settings_of(tagger), rows=task.read(*easy_corpus(64)), seed=7)
+    prepared = prepare(task, given)
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("A plan is chosen from what was prepared alone.")
+
+    with monkeypatch.context() as refused:
+        for module, name in ((builtins, "open"), (os, "open"), (os, "stat"), (io, "open")):
+            refused.setattr(module, name, refuse)
+        refused.setattr(socket, "socket", refuse)
+        plan, again = choose_plan(prepared), choose_plan(prepared)
+    assert [(run.name, run.max_epochs) for run in plan.runs] == runs
+    assert plan.merge == merge
+    assert len({run.lr for run in plan.runs}) == len({run.head_lr for run in plan.runs}) == 1
+    n_seeds = 3 if merge == "ensemble" else 1
+    assert len({run.seed for run in plan.runs}) == n_seeds
+    assert plan.runs[0].seed == 7
+    assert [run.seed for run in again.runs] == [run.seed for run in plan.runs]
+    assert plan.choices == again.choices
