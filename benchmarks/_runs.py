@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
@@ -17,6 +18,7 @@ def finish(
     data: Path,
     out: Path,
     jobs: int,
+    minutes: float = float("inf"),
 ) -> pd.DataFrame:
     """Call ``run(key, data)`` for each key that the file lacks, and return all rows.
 
@@ -33,7 +35,10 @@ def finish(
         The CSV file, written after every run.
     jobs : int
         Processes.
+    minutes : float
+        No run is started after it; one that has begun is finished.
     """
+    end = time.time() + 60 * minutes
     out.parent.mkdir(parents=True, exist_ok=True)
     done = (
         pd.read_csv(out, dtype={"regime": str})
@@ -43,11 +48,19 @@ def finish(
     finished = set(done[list(names)].itertuples(index=False, name=None))
     # A forked process cannot use a GPU that its parent has looked for.
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        futures = [pool.submit(run, key, data) for key in keys if key not in finished]
+        left = [key for key in keys if key not in finished]
+        futures = [pool.submit(_run_before, end, run, key, data) for key in left]
         for future in as_completed(futures):
-            row = future.result()
+            if (row := future.result()) is None:
+                continue
             done = pd.concat([done, pd.DataFrame([row])], ignore_index=True)
             done.to_csv(out, index=False)
             short = {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
             print(json.dumps(short), flush=True)
     return done
+
+
+def _run_before(
+    end: float, run: Callable[..., dict[str, Any]], key: tuple[Any, ...], data: Path
+) -> dict[str, Any] | None:
+    return run(key, data) if time.time() < end else None

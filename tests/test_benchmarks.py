@@ -10,6 +10,11 @@ import pandas as pd
 import pytest
 
 from benchmarks import encoders as encoders_side_by_side
+from benchmarks._runs import finish
+from benchmarks.labels import __main__ as labels_command
+from benchmarks.labels import runs as labels
+from benchmarks.labels.report import f1_at as f1_of_labels
+from benchmarks.labels.report import report as report_labels
 from benchmarks.speed import device
 from benchmarks.study import __main__ as study
 from benchmarks.study.corpora import Part, with_rare_entities
@@ -164,6 +169,63 @@ def test_all_declared_runs_can_be_made():
     runs = [run for part in PARTS for run in PARTS[part]()]
     assert {run.contender for run in runs} <= set(CONTENDERS)
     assert set(ON_GPU) < set(PARTS)
+
+
+@pytest.fixture
+def short_rounds(monkeypatch, places):
+    """A budget of 24 rows, four rounds of random ones; the tiny encoder."""
+    for name, value in (("N_ROUND", 8), ("N_BUDGET", 24), ("CONTENDERS", {**labels.CONTENDERS})):
+        monkeypatch.setattr(labels, name, value)
+    monkeypatch.setattr(labels, "encoder_path", lambda *_: str(places[1] / "multilingual"))
+
+
+@pytest.mark.slow
+def test_rows_are_labelled_until_the_budget_is_spent(places, short_rounds):
+    row = labels.execute(("BTC", "least confident", 720), *places)
+    curve = np.array(json.loads(row["curve"]))
+    assert curve[:, 0].tolist() == [8 * (i + 1) for i in range(len(curve))]
+    spent = curve[:, 1:3] @ labels.SECONDS
+    assert spent[-2] < row["budget"] <= spent[-1] + 1
+    assert (np.diff(curve[:, 1:3], axis=0) > 0).all()
+    assert sum(json.loads(row["types"]).values()) == curve[-1, 2]
+    random = labels.execute(("BTC", "random", 720), *places)
+    assert json.loads(random["curve"])[0] == json.loads(row["curve"])[0], "the same first rows"
+    # Another learner is fitted at the end.
+    other = labels.execute(("BTC", "dice for ce", 720), *places)
+    curve = np.array(json.loads(other["curve"]))
+    assert np.isnan(curve[:, 3]).tolist() == [True] * (len(curve) - 1) + [False]
+    texts = report_labels(pd.DataFrame([row, random, other]))
+    gain = f1_of_labels(pd.Series(row), (0.3, 6.0)) - f1_of_labels(pd.Series(random), (0.3, 6.0))
+    assert f"{gain:+.1f} |" in texts
+    assert "dice for ce | " not in texts.partition("Means")[0], "it has no baseline"
+
+
+def test_the_study_of_labels_goes_on_where_it_stopped(places, tmp_path, capsys):
+    done = {"corpus": "BTC", "contender": "random", "draw": 720, "budget": 90, "types": "{}"}
+    done |= {"curve": "[[9, 99, 9, 20.0]]", "precision": 30.0, "confidence": 40.0}
+    done |= {"mean_words": 0.6, "mean_marks": 0.06}
+    file = tmp_path / "scores.csv"
+    pd.DataFrame([done]).to_csv(file, index=False)
+    keys = [("BTC", "random", 720), ("BTC", "mnlp", 721)]
+    how = {"data": places[0], "out": file, "jobs": 1}
+    left = finish(keys, labels.KEY, partial(labels.execute, encoders=places[1]), minutes=0, **how)
+    assert len(left) == len(pd.read_csv(file)) == 1, "no run is started after the time"
+    assert len(finish(keys[:1], labels.KEY, None, **how)) == 1, "what is done is not run again"
+    labels_command.main(["--report", "--out", str(file)])
+    assert "| BTC" in capsys.readouterr().out
+
+
+def test_f1_at_equal_time_is_on_the_line_between_rounds():
+    curve = [[50, 100, 10, 20.0], [100, 200, 20, 40.0]]
+    run = pd.Series({"curve": json.dumps(curve), "mean_words": 0.6, "mean_marks": 0.06})
+    assert f1_of_labels(run) == pytest.approx(30)  # 250 rows take 90 seconds, the rounds 60 and 120
+    assert f1_of_labels(run, share=0.5) == 20
+    assert f1_of_labels(run, share=9) == 40
+
+
+def test_all_runs_of_the_study_of_labels_are_declared():
+    names = {name for names, _ in labels_command.PARTS.values() for name in names}
+    assert names == set(labels.CONTENDERS)
 
 
 @pytest.mark.slow

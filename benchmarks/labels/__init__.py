@@ -1,0 +1,1 @@
+"""Rows that a model chooses to be labelled against random ones, at equal time of labelling."""
