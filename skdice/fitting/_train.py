@@ -96,8 +96,22 @@ def train(plan: Plan) -> Trained:
             raise
         error = caught
     kept = kept or _keep(plan, done, None)
-    history = history_of([net for net, _ in done])
-    return Trained(plan, kept, _table_of(plan.runs, done, kept.runs), history, error)
+    nets, n_left = [net for net, _ in done], len(plan.runs) - len(done)
+    has_ended = [failure is None or isinstance(failure, NotLearningError) for _, failure in done]
+    n_epochs = [sum("dur" in row for row in net.history) for net in nets]
+    columns: dict[str, list[Any]] = {
+        "loss": [run.name for run in plan.runs],
+        "lr": [run.lr for run in plan.runs],
+        "max_epochs": [run.max_epochs for run in plan.runs],
+        "epochs": [*n_epochs, *[0] * n_left],
+        "best_epoch": [*(net.best_epoch_ for net in nets), *[0] * n_left],
+        "score": [*(net.best_score_ for net in nets), *[np.nan] * n_left],
+        "began_again": [run.began_again for run in plan.runs],
+        "is_finished": [*has_ended, *[False] * n_left],
+        "is_kept": [i in kept.runs for i in range(len(plan.runs))],
+    }
+    runs = pd.DataFrame(columns, index=pd.RangeIndex(1, len(plan.runs) + 1, name="run"))
+    return Trained(plan, kept, runs, history_of(nets), error)
 
 
 def _keep(plan: Plan, done: Sequence[Done], merge: Merge) -> Kept:
@@ -108,7 +122,7 @@ def _keep(plan: Plan, done: Sequence[Done], merge: Merge) -> Kept:
     """
     finished = [i for i, (_, failure) in enumerate(done) if failure is None] or [0]
     nets = [done[i][0] for i in finished]
-    net, own, scores = nets[0], nets[0].module_, [_score_of(one) for one in nets]
+    net, own, scores = nets[0], nets[0].module_, [one.best_score_ for one in nets]
     if merge is None or len(nets) == 1:
         return Kept(net, finished[:1], None, scores[0], {})
     try:
@@ -153,37 +167,12 @@ def _ensemble(nets: Sequence[TextNet]) -> Any:
 _MERGES: Mapping[str, Callable[[Sequence[TextNet]], Any]] = {"mean": _mean, "ensemble": _ensemble}
 
 
-def _score_of(net: TextNet) -> float:
-    """Return the score of the weights that a network has, NaN if no rows were held out."""
-    scores = {row["epoch"]: row.get("valid_score", np.nan) for row in net.history}
-    return float(scores.get(net.best_epoch_, np.nan))
-
-
 def _validate(plan: Plan, net: TextNet) -> Callable[[], float]:
     """Return a function that scores a network on the rows to validate on."""
     prepared, task = plan.prepared, plan.prepared.task
     assert prepared.valid is not None
     score = task.validator(prepared.valid, prepared.reader)
     return partial(score, logits_of(task, net, prepared.reader, plan.settings))
-
-
-def _table_of(runs: Sequence[Run], done: Sequence[Done], kept: Sequence[int]) -> pd.DataFrame:
-    """Return a row for each run, also for those that were not begun."""
-    nets, n_left = [net for net, _ in done], len(runs) - len(done)
-    has_ended = [failure is None or isinstance(failure, NotLearningError) for _, failure in done]
-    n_epochs = [sum("dur" in row for row in net.history) for net in nets]
-    columns: dict[str, list[Any]] = {
-        "loss": [run.name for run in runs],
-        "lr": [run.lr for run in runs],
-        "max_epochs": [run.max_epochs for run in runs],
-        "epochs": [*n_epochs, *[0] * n_left],
-        "best_epoch": [*(net.best_epoch_ for net in nets), *[0] * n_left],
-        "score": [*map(_score_of, nets), *[np.nan] * n_left],
-        "began_again": [run.began_again for run in runs],
-        "is_finished": [*has_ended, *[False] * n_left],
-        "is_kept": [i in kept for i in range(len(runs))],
-    }
-    return pd.DataFrame(columns, index=pd.RangeIndex(1, len(runs) + 1, name="run"))
 
 
 def _train_network(plan: Plan, run: Run, number: int) -> Done:

@@ -77,7 +77,7 @@ class TextNet(NeuralNet):
     """
 
     steps_: Steps | None = None  # while it is trained
-    best_epoch_ = 0
+    best_epoch_, best_score_ = 0, math.nan
 
     def __init__(
         self,

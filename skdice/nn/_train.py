@@ -105,11 +105,12 @@ class Training(Callback):
     def watching(self, net: NeuralNet, limit: float | None = None) -> Iterator[None]:
         """Have an initialised net trained inside the block as a part of this run.
 
-        Afterwards ``net.best_epoch_`` is the epoch of the weights that it has. With a ``limit``,
-        which may be infinite, it is a NotLearningError if the last epoch has no lower loss than the
-        first steps, or than this limit. A fit that a callback has ended is not judged. The first
-        epoch tells less than the first steps: with labels of which many are wrong, the loss is at
-        its lowest soon, and little lower.
+        Afterwards ``net.best_epoch_`` is the epoch of the weights that it has, and
+        ``net.best_score_`` its score, NaN without one. With a ``limit``, which may be infinite, it
+        is a NotLearningError if the last epoch has no lower loss than the first steps, or than this
+        limit. A fit that a callback has ended is not judged. The first epoch tells less than the
+        first steps: with labels of which many are wrong, the loss is at its lowest soon, and little
+        lower.
         """
         callbacks = net.callbacks_
         before = {"scoring": self.scoring, "stopping": self.stopping, "training": self}
@@ -133,7 +134,9 @@ class Training(Callback):
         finally:
             net.callbacks_ = callbacks
             finished = sum("dur" in row for row in net.history)
-            net.best_epoch_ = getattr(self.stopping, "best_epoch_", finished)
+            net.best_epoch_ = best = getattr(self.stopping, "best_epoch_", finished)
+            scores = {row["epoch"]: row.get("valid_score", math.nan) for row in net.history}
+            net.best_score_ = float(scores.get(best, math.nan))
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         if self.state is None or self.checkpoint is None:
