@@ -99,7 +99,7 @@ class Loss(BaseEstimator, nn.Module):
     """
 
     class_weight: Annotated[ClassWeight, Parameter("array-like")] = None
-    ignore_index: Annotated[int, number(integer=True)] = -100
+    ignore_index: Annotated[int, number(integer=True)] = IGNORE_INDEX
     reduction: Annotated[Literal["mean", "none"], option()] = "mean"
 
     _texts: ClassVar[dict[str, str]] = {"raises": _RAISES}

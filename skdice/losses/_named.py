@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from .._inputs import list_some
 from .._parameters import check_number, parameters_of
-from ._base import Loss
+from ._base import IGNORE_INDEX, Loss
 from ._cross_entropy import CrossEntropyLoss, FocalLoss, WeightedCrossEntropyLoss
 from ._dice import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
 
@@ -131,7 +131,7 @@ def _check_object(loss: Loss, class_weight: Any) -> None:
     if ignored >= 0:
         raise ValueError(
             f"A loss to train with must have a negative ignore_index, for classes are numbered 0, "
-            f"1, ...; got ignore_index={ignored!r}. Leave it at -100: {owner}()."
+            f"1, ...; got ignore_index={ignored!r}. Leave it at {IGNORE_INDEX}: {owner}()."
         )
     if class_weight is not None and loss.class_weight is not None:
         raise ValueError(

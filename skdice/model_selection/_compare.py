@@ -22,7 +22,7 @@ from ..estimators import TextEstimator
 from ..losses import Loss
 from ._loss_comparison import LossComparison, ScoredRun
 from ._runs import TUNED, LossRun, Protocol, run_loss, text_estimator
-from ._space import LOSS_PARAMETERS, switch_loss
+from ._space import SWITCHED, switch_loss
 
 # A training loss that fell by more in the last epoch was not near its floor. With 200 sentences of
 # CoNLL03, cross-entropy fell by 72, 27 and 12 % in the last of 2, 4 and 8 epochs; its F1 on other
@@ -33,7 +33,7 @@ _LARGEST_LAST_FALL = 0.25
 # training sentences and 17 on others.
 _LEAST_TRAIN_F1 = 0.5
 # What an entry of ``losses`` may have, if it is a dict.
-_ENTRY_KEYS = ("loss", *LOSS_PARAMETERS, "class_weight")
+_ENTRY_KEYS = ("loss", *SWITCHED, "class_weight")
 
 
 def compare_losses(

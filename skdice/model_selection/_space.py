@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from .._parameters import not_allowed
 from .._pipeline import final_step, with_parameters
 from ..fitting import open_rates
-from ..losses import loss_parameters
+from ..losses import LOSS_PARAMETERS, loss_parameters
 from ..nn import describe_encoder
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 Space: TypeAlias = "Callable[[BaseTrial], Mapping[str, Any]]"
 
-# Tversky's loss takes all that any named loss takes; K is for class weights.
-LOSS_PARAMETERS = (*loss_parameters("tversky"), "K")
+# The parameters of estimators that are set anew with their loss; K is for class weights.
+SWITCHED = (*LOSS_PARAMETERS, "K")
 SEARCHED_LOSSES = ("ce", "wce", "focal", "dice", "tversky", "dsc")
 # The default space has learning rates from this part of that of the estimator to as many times it.
 _LR_REACH = 4.0
@@ -33,7 +33,7 @@ def switch_loss(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, An
 
     What an estimator was given for one loss means another thing to the next one.
     """
-    return dict.fromkeys(f"{prefix}{name}" for name in LOSS_PARAMETERS) | dict(parameters)
+    return dict.fromkeys(f"{prefix}{name}" for name in SWITCHED) | dict(parameters)
 
 
 def suggest_loss(
@@ -96,7 +96,7 @@ def suggest_loss(
     for name in names:
         loss_parameters(name)
     loss = trial.suggest_categorical(f"{prefix}loss", names)
-    parameters = dict.fromkeys(("loss", *LOSS_PARAMETERS)) | {"loss": loss}
+    parameters = dict.fromkeys(("loss", *SWITCHED)) | {"loss": loss}
     parameters |= _suggest_parameters(trial, str(loss), f"{prefix}{loss}_")
     return {f"{prefix}{name}": value for name, value in parameters.items()}
 
@@ -164,7 +164,7 @@ def _draw(space: Mapping[str, Any], trial: BaseTrial) -> dict[str, Any]:
         owner, joint, last = name.rpartition("__")
         loss = drawn.get(f"{owner}{joint}loss")
         taken = (*loss_parameters(loss), "K") if isinstance(loss, str) else ()
-        if loss is None or last in taken or last not in LOSS_PARAMETERS:
+        if loss is None or last in taken or last not in SWITCHED:
             drawn[name] = _suggest(trial, name, values)
     return drawn
 
@@ -188,7 +188,7 @@ def _default_space(estimator: BaseEstimator) -> tuple[Space, dict[str, Any]]:
     """Return loss and rate of the last step as a space, and its first trial, cross-entropy."""
     prefix, final = final_step(estimator)
     known = final.get_params(deep=False) if hasattr(final, "get_params") else {}
-    missing = [name for name in ("loss", "lr", *LOSS_PARAMETERS) if name not in known]
+    missing = [name for name in ("loss", "lr", *SWITCHED) if name not in known]
     if missing:
         raise ValueError(
             f"space=None searches the loss of an estimator of skdice; {type(final).__name__} has "
@@ -239,7 +239,7 @@ def draw_parameters(space: Space, trial: BaseTrial, estimator: BaseEstimator) ->
         name: value
         for name, value in parameters.items()
         if value is not None
-        or name.rpartition("__")[2] not in LOSS_PARAMETERS
+        or name.rpartition("__")[2] not in SWITCHED
         or known.get(name, 0) is not None
     }
     try:

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 from torch.utils.data import IterableDataset
 
+from ..losses import IGNORE_INDEX
 from ..text import Draw, EncodedDataset, Ragged, offsets_from_lengths, ranges
 from ._runtime import ALONE, Ranks
 
@@ -31,7 +32,6 @@ PADDED_MULTIPLE, _WORD_MULTIPLE = 8, 16
 # What a batch has of its windows; all else is of their items.
 _OF_WINDOWS = ("input_ids", "attention_mask", "token_type_ids")
 # The losses ignore items with this target.
-_IGNORED = -100
 # Attention on a GPU copies a mask in every layer if its width is no multiple of this.
 _GPU_MULTIPLE = 8
 
@@ -299,7 +299,7 @@ def pad_batch(batch: Batch, shape: PaddedShape, pad_id: int) -> Batch:
         found[name] = pad(batch[name], more, value=fill)
     found["attention_mask"][-1, 0] = 1
     n_more = shape.n_items - len(batch["row"])
-    fills = {"row": n_rows, "column": 0, "item": 0, "target": _IGNORED, "weight": 0}
+    fills = {"row": n_rows, "column": 0, "item": 0, "target": IGNORE_INDEX, "weight": 0}
     for name in fills.keys() & batch.keys():
         below = (0, 0) * (batch[name].ndim - 1) + (0, n_more)
         found[name] = pad(batch[name], below, value=fills[name])

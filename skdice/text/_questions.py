@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._inputs import number_distinct
+from ..losses import IGNORE_INDEX
 from ._encoding import EncodedDataset, cut_windows, room_beside
 from ._tokenizer import Ragged, TextReader, WordTokenizer, offsets_from_lengths, ranges
 
 Span = tuple[int, int]
-
-_IGNORED = -100
 
 
 @dataclass(frozen=True)
@@ -195,5 +194,5 @@ def _targets(
     for column, place in enumerate((first, last)):
         target[item_offsets[:-1] + np.where(is_whole, place - window_start + 1, 0), column] = 1
     is_left_out = is_part & ~covered[row]
-    target[is_left_out[window]] = _IGNORED
+    target[is_left_out[window]] = IGNORE_INDEX
     return target, uncovered
