@@ -32,7 +32,7 @@ MANIFEST = "skdice.json"
 # The name, or its end, of the hidden directory; a lock on it is what savers take turns by.
 WORK = ".skdice-save"
 _SECONDS = 5.0  # that a saver waits for another one before it says so
-_TRIES = 20  # of loading a directory that is replaced meanwhile
+_TRIES = 200  # of loading a directory that is replaced meanwhile
 
 
 def sha256(path: Path) -> str:
@@ -62,34 +62,33 @@ def replacing(directory: Path) -> Iterator[Path]:
         new.mkdir()
         yield new
         if work.parent == directory:
-            new.rename(work / "ready")
+            _move_in(new, directory)
             return
         try:
             if directory.exists():
                 directory.rename(work / "old")
         except OSError:  # It cannot be moved: it is someone else's, or mounted from the same disk.
             with working_on(directory, inside=True) as work:
-                shutil.copytree(new, work / "new")
-                (work / "new").rename(work / "ready")
+                _move_in(Path(shutil.copytree(new, work / "new")), directory)
         else:
             new.rename(directory)
 
 
 @contextmanager
 def working_on(directory: Path, *, inside: bool = False) -> Iterator[Path]:
-    """Yield an empty hidden directory for changes of another one, which others wait to change.
+    """Yield an empty hidden directory for changes of another one; nobody else changes that.
 
-    It lies beside the other one; inside if it must, or if it cannot lie beside.
+    It lies beside the other one, or inside if it must or cannot lie beside.
     """
     work, lock = _lock(directory, inside)
     try:
-        _recover(directory)  # A process may have been killed here.
+        _recover(directory, work)  # A process may have been killed here.
         for left in work.iterdir():
             shutil.rmtree(left)
         yield work
     finally:
         try:
-            _recover(directory)
+            _recover(directory, work)
         finally:
             shutil.rmtree(work, ignore_errors=True)
             if lock is not None:
@@ -211,13 +210,16 @@ def _lock(directory: Path, inside: bool) -> tuple[Path, int | None]:
         work = _make_work(directory, inside)
         if fcntl is None:
             return work, None
-        lock = None
-        with suppress(FileNotFoundError):  # The saver before may delete it at any time.
+        with suppress(FileNotFoundError):  # Who had the lock before may delete it at any time.
             lock = os.open(work, os.O_RDONLY)
-            _wait_for(lock, directory)
-            if os.path.samestat(os.fstat(lock), work.stat()):
+            try:
+                _wait_for(lock, directory)
+                is_there = os.path.samestat(os.fstat(lock), work.stat())
+            except BaseException:
+                os.close(lock)
+                raise
+            if is_there:
                 return work, lock
-        if lock is not None:
             os.close(lock)
 
 
@@ -250,24 +252,32 @@ def _wait_for(lock: int, directory: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
 
 
-def _recover(directory: Path) -> None:
+def _move_in(new: Path, directory: Path) -> None:
+    """Put the files of a directory in the place of those of another one, which stays."""
+    gone = {path.name for path in directory.iterdir()} - {path.name for path in new.iterdir()}
+    ready = directory / WORK / "ready"
+    new.rename(ready)  # From here on these files are the content of the directory.
+    _recover(directory, ready.parent)
+    for name in gone - {WORK}:
+        (directory / name).unlink()
+
+
+def _recover(directory: Path, work: Path) -> None:
     """Finish a replacement if all new files are there, else put the old directory back."""
-    work = _beside(directory)
-    if (work / "old").exists() and not directory.exists():
-        (work / "old").rename(directory)
-    work = directory / WORK
+    if work.parent != directory:
+        if (work / "old").exists() and not directory.exists():
+            (work / "old").rename(directory)
+        if (directory / WORK).exists():
+            with working_on(directory, inside=True):
+                return
     if not (work / "ready").exists():
         return
-    files = list((work / "ready").iterdir())
-    for path in files:
-        copy = work / "copy"
+    copy = work / "copy"
+    for path in (work / "ready").iterdir():
         copy.unlink(missing_ok=True)
         try:
             os.link(path, copy)
         except OSError:  # Some file systems have no hard links.
             shutil.copy(path, copy)
         copy.replace(directory / path.name)
-    for path in directory.iterdir():
-        if path.name not in {WORK, *(file.name for file in files)}:
-            path.unlink()
     (work / "ready").rename(work / "done")

@@ -66,7 +66,8 @@ def check_place(directory: str | os.PathLike[str]) -> Path:
         found = current(place)
         if found.is_file():
             raise ValueError(f"{str(place)!r} is a file; pass the path of a directory.")
-        names = {path.name for path in found.iterdir()} - {WORK} if found.exists() else set()
+        parts = [part for part in (found, place) if part.exists()]
+        names = {path.name for part in parts for path in part.iterdir()} - {WORK}
         if foreign := sorted(names.difference(KNOWN if MANIFEST in names else ())):
             raise ValueError(
                 f"The directory {str(place)!r} has files that skdice did not save: "

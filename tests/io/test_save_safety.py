@@ -295,6 +295,24 @@ def test_killed_in_a_directory_that_stays(copied_tagger, fitted, other, tmp_path
     assert os.listdir(tmp_path) == [copied_tagger.name]
 
 
+def test_files_that_were_added_after_a_kill_stay(copied_tagger, other):
+    def save():
+        os.chdir(copied_tagger)
+        setattr(*KILLS_INSIDE["when some are in their places"])
+        other[0].save_pretrained(".")
+
+    assert in_a_process(save) == signal.SIGKILL
+    (copied_tagger / "LICENSE").write_text("mine")
+    before = snapshot(copied_tagger)
+    with pytest.raises(ValueError, match="skdice did not save: LICENSE"):
+        other[0].save_pretrained(copied_tagger)
+    assert snapshot(copied_tagger) == before
+    (copied_tagger / "LICENSE").rename(copied_tagger.parent / "LICENSE")
+    other[0].save_pretrained(copied_tagger)
+    assert load_pretrained(copied_tagger).model == other[0].model
+    assert not list(copied_tagger.glob(".*"))
+
+
 def test_nowhere_to_write(fitted, tmp_path, monkeypatch):
     """It is found before anything is made."""
     estimator = fitted("tagger")[0]
