@@ -13,18 +13,7 @@ from .._parameters import check_number, check_option
 from .._pretrained import is_hub_id
 from ..exceptions import warn
 from ..fitting import Fitted, make_net
-from ..io import (
-    ONNX,
-    checked_files,
-    download,
-    export,
-    load_head,
-    read_entries,
-    read_manifest,
-    save,
-    subclasses,
-    upload,
-)
+from ..io import download, export, load_head, opened, read_manifest, save, subclasses, upload
 from ..nn import PRECISIONS, is_first_process, resolve_device, seeded
 from ..tasks import Task
 from ..text import TextReader, WordTokenizer
@@ -210,13 +199,10 @@ class SavedEstimator(SharedParameters):
         try:
             if not isinstance(name, str):
                 raise ValueError("skdice.json does not name the class of an estimator")
-            with checked_files(place, manifest, links_into) as files:
-                parameters, learned, network = read_entries(manifest)
+            with opened(place, manifest, links_into) as (files, parameters, learned, network):
                 estimator: Self = known[name](**{**parameters, "device": device})
                 _check_learned(learned, network)
                 estimator._fitted = _read_fitted(files, learned, network, device)
-            exported = str(place / ONNX), manifest["sha256"].get(ONNX, "")
-            estimator._fitted.net.module_.exported = exported
         except MemoryError:
             raise
         except Exception as error:  # Each type of value has errors of its own.
@@ -291,5 +277,6 @@ def _read_fitted(
     with seeded(0, device):  # New layers are drawn before their weights are read.
         net.initialize()
     load_head(net.module_, place)
+    net.module_.exported = network["onnx"]
     net.drop_training_state()
     return Fitted(**learned, reader=reader, net=net)

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import huggingface_hub as hub
 
@@ -29,12 +28,15 @@ def download(
         return place, place.parents[1] if cache in place.parents[2:3] else None
     if not isinstance(name, str) or "/" not in name or not is_hub_id(name):
         raise ValueError(f"{str(name)!r:.200} is no directory here, and no 'user/model' of a hub.")
-    options: Any = {"revision": revision, "token": token, "allow_patterns": sorted(KNOWN)}
     with _explained(
         f"{name!r} is no directory here, and the hub did not give it. Check its name, the "
         f"revision, the connection and, if it is private, the token."
     ):
-        snapshot = Path(hub.snapshot_download(name, **options))
+        snapshot = Path(
+            hub.snapshot_download(
+                name, revision=revision, token=token, allow_patterns=sorted(KNOWN)
+            )
+        )
     return snapshot, snapshot.parents[1]
 
 
@@ -53,8 +55,13 @@ def upload(
         text = card.read_text(encoding="utf-8")
         here, there = (f"from_pretrained({name!r})" for name in (directory.name, repo_id))
         card.write_text(text.replace(here, there), encoding="utf-8")
-        options: Any = {"commit_message": commit_message, "delete_patterns": sorted(KNOWN)}
-        hub.upload_folder(repo_id=repo_id, folder_path=directory, token=token, **options)
+        hub.upload_folder(
+            repo_id=repo_id,
+            folder_path=directory,
+            token=token,
+            commit_message=commit_message,
+            delete_patterns=sorted(KNOWN),
+        )
 
 
 @contextmanager

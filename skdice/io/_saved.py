@@ -161,25 +161,27 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def checked_files(
+def opened(
     directory: Path, manifest: dict[str, Any], links_into: Path | None
-) -> Iterator[Path]:
-    """Yield a directory with the files that the manifest lists, and no others.
+) -> Iterator[tuple[Path, dict[str, Any], dict[str, Any], dict[str, Any]]]:
+    """Check a saved directory; yield where its files are, and the entries of the manifest.
 
-    transformers reads files that others have added, as adapters. It is a ValueError if a file is
-    missing, was changed, or is a link out of the directory, other than into ``links_into``.
+    These are the parameters, what was learned, and what the network is made with. transformers
+    would read files that others have added, such as adapters: then the listed ones are yielded in a
+    directory of their own. It is a ValueError if a file is missing, was changed, or is a link out
+    of the directory, other than into ``links_into``.
     """
     digests = manifest["sha256"]
     listed = {MANIFEST, *digests}
     found = {path.name for path in directory.iterdir() if not path.name.startswith(".")}
     if wrong := ((listed - found - {ONNX}) | (listed - KNOWN)):
         raise ValueError(f"{', '.join(sorted(wrong))} is missing, or is no file that skdice saves")
-    for name in listed & found:
-        path = directory / name
-        places = [place.resolve() for place in (directory, links_into) if place is not None]
-        if not any(map(path.resolve().is_relative_to, places)):
-            raise ValueError(f"{name} is a link out of it, to {str(path.resolve())!r}")
-        if name in digests and sha256(path) != digests[name]:
+    allowed = [place.resolve() for place in (directory, links_into) if place is not None]
+    places = {name: (directory / name).resolve() for name in listed & found}
+    for name, place in places.items():
+        if not any(map(place.is_relative_to, allowed)):
+            raise ValueError(f"{name} is a link out of it, to {str(place)!r}")
+        if name in digests and sha256(place) != digests[name]:
             raise ValueError(f"{name} was changed after it was saved")
     if ONNX in listed - found:
         warn(
@@ -188,22 +190,18 @@ def checked_files(
         )
     for name in (CONFIG, TOKENIZER_CONFIG):
         check_configuration(directory / name, _REFUSED)
-    if found <= listed | {CARD, ONNX}:
-        yield directory
-        return
-    with TemporaryDirectory(prefix="skdice-") as place:
-        for name in listed & found:
-            try:
-                Path(place, name).symlink_to((directory / name).resolve())
-            except OSError:  # Windows has to be told to allow links.
-                shutil.copyfile(directory / name, Path(place, name))
-        yield Path(place)
-
-
-def read_entries(manifest: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    """Return the parameters, what was learned, and what the network is made with."""
     parameters, learned, network = (
         {name: from_json(value) for name, value in manifest[entry].items()}
         for entry in ("parameters", "fitted", "network")
     )
-    return parameters, learned, network
+    network["onnx"] = (str(directory / ONNX), digests.get(ONNX, ""))
+    if found <= listed | {CARD, ONNX}:
+        yield directory, parameters, learned, network
+        return
+    with TemporaryDirectory(prefix="skdice-") as files:
+        for name, place in places.items():
+            try:
+                Path(files, name).symlink_to(place)
+            except OSError:  # Windows has to be told to allow links.
+                shutil.copyfile(place, Path(files, name))
+        yield Path(files), parameters, learned, network
