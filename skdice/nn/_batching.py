@@ -16,20 +16,20 @@ from ._runtime import ALONE, Ranks
 
 Batch = dict[str, Tensor]
 
-# Over how many steps texts of one length are spread: over more, a text shares its step with others
-# in each epoch; over fewer, batches need less padding; this is a judgement. These steps are at
-# least 1/50 and at most 1/7 of an epoch.
+# Texts of one length are spread over this many steps, but at least 1/50 and at most 1/7 of an
+# epoch. With more steps, a text meets other texts in every epoch; with fewer, batches need less
+# padding. The number is a judgement.
 _STEPS_MIXED = 5
 _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED = 1 / 50, 1 / 7
-# Pieces of a batch, padding included, for each window that was asked for. Most encoders read up to
-# 512, so that their batches are never cut; of texts of 8,192 pieces, one stands for sixteen.
+# A batch has at most this many pieces, padding included, per window of batch_size. Most encoders
+# read up to 512 pieces, so their batches are never cut; a text of 8,192 pieces counts as sixteen.
 _PIECES_PER_WINDOW = 512
-# Pieces of a batch of predictions on a GPU, which a few short sentences would leave idle.
+# Pieces of a batch of predictions on a GPU: a few short sentences would leave it idle.
 _GPU_PIECES = 2**14
-# Of steps that are CUDA graphs, windows are padded to a multiple of this many pieces, and to a
-# multiple of so many words where tags are scored together.
+# For CUDA graphs, windows are padded to a multiple of this many pieces and, where tags are scored
+# as a chain, of this many words.
 PADDED_MULTIPLE, _WORD_MULTIPLE = 8, 16
-# What a batch has of its windows; all else is of their items.
+# The tensors of a batch with a row for each window; all others have a row for each item.
 _OF_WINDOWS = ("input_ids", "attention_mask", "token_type_ids")
 # The losses ignore items with this target.
 # Attention on a GPU copies a mask in every layer if its width is no multiple of this.
@@ -49,10 +49,10 @@ class PaddedShape(NamedTuple):
 class Batcher:
     """Makes the padded batches of an encoded data set.
 
-    A batch has about ``batch_size`` windows, but no more pieces, padding included, than so many
-    windows of 512 have, unless it is a single window. ``batch_pieces`` is the number of pieces of a
-    batch of :meth:`by_length` in place of that. The ``device`` is the one that batches are made
-    for; they lie on the CPU.
+    A batch has about ``batch_size`` windows and at most 512 pieces for each of these, padding
+    included; a longer window is a batch by itself. With ``batch_pieces``, a batch of
+    :meth:`by_length` has up to this many pieces instead. Batches are made for the ``device``, but
+    lie on the CPU.
     """
 
     dataset: EncodedDataset
@@ -65,17 +65,17 @@ class Batcher:
     def collate(self, windows: np.ndarray) -> Batch:
         """Pad windows to the longest of them, or for a GPU to the next multiple of 8.
 
-        ``input_ids``, ``attention_mask`` and ``token_type_ids`` are of shape (n_windows, length),
-        and of a data set with matches ``match`` as in :class:`skdice.losses.WindowTarget`. All else
-        is of shape (n_items,): ``row`` and ``column``, where the items are; ``item``, which they
-        are; ``place``, their numbers in their windows; ``target`` and ``weight`` where the data set
-        has them.
+        ``input_ids``, ``attention_mask`` and ``token_type_ids`` are of shape (n_windows, length).
+        The other tensors are of shape (n_items,): ``row`` and ``column`` say where the items are,
+        ``item`` is their index in the data set; ``target`` and ``weight`` are there if the data set
+        has them. If it has matches, ``match`` is that of :class:`skdice.losses.WindowTarget`, and
+        ``place`` numbers the items of each window.
         """
         data, of_all = self.dataset, self.dataset.input_ids.lengths
         lengths = of_all[windows]
         width = int(lengths.max())
         if torch.device(self.device).type == "cuda" and lengths.min() < width:
-            # The longest window of all has a position for each of its pieces.
+            # The encoder may have no position beyond the longest window of all.
             width = min(-(-width // _GPU_MULTIPLE) * _GPU_MULTIPLE, int(of_all.max()))
         index, row, column = _coordinates(data.input_ids, windows)
         shift = width - lengths if self.pads_left else np.zeros_like(lengths)
@@ -118,10 +118,10 @@ class Batcher:
             yield part, self.collate(part)
 
     def cut(self, windows: np.ndarray) -> list[np.ndarray]:
-        """Cut the windows of a step into batches of similar size, the longest first.
+        """Cut the windows of a step, which are sorted by length, into batches of similar size.
 
-        The windows come in this order. Batches have about as many as asked for, up to half as many
-        again: a cut may cost a second forward pass.
+        Batches may have up to half more windows than ``batch_size``: a set loss needs a second
+        forward pass if a step has more than one batch.
         """
         n_parts = max(1, round(len(windows) / self.batch_size))
         fitting: list[np.ndarray] = []
@@ -131,7 +131,7 @@ class Batcher:
         return fitting
 
     def _fitting(self, windows: np.ndarray, n_windows: int, n_pieces: int) -> Iterator[np.ndarray]:
-        """Cut windows, which come the longest first, into parts of so many windows and pieces."""
+        """Cut windows, the longest first, into parts of at most this many windows and pieces."""
         while len(windows):
             longest = int(self.dataset.input_ids.lengths[windows[0]])
             n = min(n_windows, max(1, n_pieces // longest))
@@ -142,21 +142,21 @@ class Batcher:
 class Epoch(NamedTuple):
     """The texts of an epoch, and its steps."""
 
-    windows: Ragged  # a row for each text that has windows: their numbers
-    size: np.ndarray  # how many texts each of them counts as, (n_texts,)
+    windows: Ragged  # the numbers of the windows of each text; texts without windows are left out
+    size: np.ndarray  # how many texts each text counts as, (n_texts,)
     groups: list[np.ndarray]  # the texts of each group of a draw
-    n_drawn: np.ndarray  # how many of these an epoch has, (n_groups,)
-    n_steps: int  # of every epoch, whichever texts are drawn; none is empty
+    n_drawn: np.ndarray  # how many texts of each group an epoch has, (n_groups,)
+    n_steps: int  # steps of an epoch, none of them empty, whichever texts are drawn
 
 
 def count_epoch(
     dataset: EncodedDataset, step_size: int, windows_per_text: int = 1, draw: Draw | None = None
 ) -> Epoch:
-    """Return the epoch of a data set, whose steps have so many texts."""
+    """Return the epoch of a data set with ``step_size`` texts in a step."""
     texts, first = np.unique(dataset.text, return_index=True)
     n_windows = len(dataset.text)
     windows = Ragged(np.arange(n_windows), np.append(first, n_windows))
-    # A text that is longer than a step is a step, and counts as one.
+    # A text with more windows than a step is a step by itself.
     size = np.clip(windows.lengths // windows_per_text, 1, step_size)
     groups, n_drawn = [np.arange(len(texts))], np.array([len(texts)])
     if draw is not None:
@@ -174,19 +174,18 @@ def count_epoch(
 class StepSampler(IterableDataset[list[Batch]]):
     """Draws the optimiser steps of an epoch, each a list of batches.
 
-    A step holds ``step_size`` texts of similar length with all their windows; a text of more
-    windows than ``windows_per_text`` counts as many texts. Its batches are cuts of it, so that a
-    loss over the step does not depend on how the step is cut. The texts of each group of a draw are
+    A step holds ``step_size`` texts of similar length with all their windows. A text with more
+    windows than ``windows_per_text`` counts as several texts. The batches are parts of the step; a
+    loss over the step does not depend on how it is cut. The texts of each group of a ``draw`` are
     spread evenly over the steps.
 
-    The loss is computed of the log-probabilities of a chain of tags, in place of the logits, and of
-    these with a ``shift`` of shape (n_outputs,) or (n_items, n_outputs) added to them. A ``weight``
-    of shape (n_items,) or (n_items, n_parts) multiplies that of the items. With ``has_few_shapes``,
-    batches are padded so that many are of the same shape, as CUDA graphs need it.
+    If there is a ``chain``, it turns logits into log-probabilities of tags. A ``shift`` of shape
+    (n_outputs,) or (n_items, n_outputs) is added to what the loss reads. The weights of items are
+    multiplied by ``weight``, of shape (n_items,) or (n_items, n_parts). With ``has_few_shapes``,
+    batches are padded to a few shapes, as CUDA graphs need it.
 
-    With several processes a step is as many times as large. All draw the same steps (so ``rng``,
-    drawn from once per epoch, is in the same state in all), and each makes batches of the windows
-    that are its own.
+    With several processes, a step has ``step_size`` texts for each process. All processes draw the
+    same steps, since ``rng`` is in the same state in all; each makes batches of its own windows.
     """
 
     batcher: Batcher
@@ -206,14 +205,14 @@ class StepSampler(IterableDataset[list[Batch]]):
         self._weight = None if self.weight is None else torch.from_numpy(self.weight)
         dataset = self.batcher.dataset
         self._epoch = count_epoch(dataset, self.step_size, self.windows_per_text, self.draw)
-        # In an epoch.
+        # The number of texts and of steps in an epoch.
         self.n_texts, self.n_steps = int(self._epoch.n_drawn.sum()), self._epoch.n_steps
         length = self._epoch.windows.offsets[:-1]
         if length.size:
             length = np.add.reduceat(dataset.input_ids.lengths, length)
-        # A place in [0, 1] for each text. The distance between two neighbouring lengths is the
-        # geometric mean of the texts and of the pieces between them: so texts of a length that many
-        # others have may be mixed with more of them than rare, long ones, of which it costs more.
+        # Texts get places in [0, 1] by length. The distance of two neighbouring lengths is the
+        # geometric mean of the texts and of the pieces between them. So texts of a common length
+        # mix with more others than long, rare ones, for which mixing costs more padding.
         lengths, which, count = np.unique(length, return_inverse=True, return_counts=True)
         n_between = (count[1:] + count[:-1]) / 2
         place = np.cumsum(np.append(0.0, np.sqrt(n_between * np.diff(lengths))))
@@ -230,7 +229,7 @@ class StepSampler(IterableDataset[list[Batch]]):
             windows = windows[np.argsort(-lengths[windows], kind="stable")]
             own = windows[self.ranks.index :: self.ranks.count]
             step = [self.batcher.collate(part) for part in self.batcher.cut(own)]
-            if not step:  # This process has a gradient to add as well, of zeros.
+            if not step:  # A process without windows adds a gradient of zeros.
                 batch = self.batcher.collate(windows[:1])
                 step = [{k: x if k in _OF_WINDOWS else x[:0] for k, x in batch.items()}]
             for i, batch in enumerate(step):
@@ -249,7 +248,7 @@ class StepSampler(IterableDataset[list[Batch]]):
             yield step
 
     def _steps(self) -> list[np.ndarray]:
-        """Put the texts of an epoch into steps, by length and chance, in an order of chance."""
+        """Put the texts of an epoch into steps by length and chance, and shuffle the steps."""
         epoch, n_steps = self._epoch, self.n_steps
         if not n_steps:
             return []
@@ -265,7 +264,7 @@ class StepSampler(IterableDataset[list[Batch]]):
             steps = _cut_evenly(order, epoch.size[order], n_steps)
         else:
             sizes = np.full(n_steps, self.step_size)
-            # The short step is not always the one of the longest texts.
+            # A random step is the short one, so that it does not always have the longest texts.
             sizes[self.rng.integers(n_steps)] -= sizes.sum() - len(order)
             steps = np.split(order, np.cumsum(sizes)[:-1])
         return [steps[i] for i in self.rng.permutation(len(steps))]
@@ -274,8 +273,8 @@ class StepSampler(IterableDataset[list[Batch]]):
 def padded_shape(batch: Batch, longest: int) -> PaddedShape:
     """Return the shape to which a batch is padded, one of few.
 
-    Windows have a multiple of 8 pieces, or as many as the ``longest`` of all. There is a window
-    more than the batch has, in which the items lie that are added.
+    Windows have a multiple of 8 pieces, or the length of the ``longest`` of all. A window is added,
+    in which the added items lie.
     """
     n_rows, width = batch["input_ids"].shape
     n_items = len(batch["row"])
@@ -283,14 +282,14 @@ def padded_shape(batch: Batch, longest: int) -> PaddedShape:
     width = max(width, min(-(-width // PADDED_MULTIPLE) * PADDED_MULTIPLE, longest))
     n_words = -(-n_words // _WORD_MULTIPLE) * _WORD_MULTIPLE
     n_rows += 1
-    # Several items in a window are pieces of it; else an item is a window.
+    # With fewer items than windows, an item is a window; else it is a piece of one.
     return PaddedShape(n_rows, width, n_words, n_rows * (width if n_items >= n_rows else 1))
 
 
 def pad_batch(batch: Batch, shape: PaddedShape, pad_id: int) -> Batch:
-    """Return a batch of a shape, whose loss is the same.
+    """Pad a batch to a shape, which does not change its loss.
 
-    The window that is added has one piece. The losses ignore the items that are added.
+    The added window has one piece. Losses ignore the added items.
     """
     n_rows, width = batch["input_ids"].shape
     found = dict(batch)
@@ -317,17 +316,17 @@ def _cut_evenly(items: np.ndarray, size: np.ndarray, n_parts: int) -> list[np.nd
 
 
 def _coordinates(ragged: Ragged, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return where the values of some rows lie: flat index, which of the rows, column in it."""
+    """Return the flat index of each value of some rows, and its row and column among these."""
     start, stop = ragged.offsets[rows], ragged.offsets[rows + 1]
     offsets = offsets_from_lengths(stop - start)
     row = np.repeat(np.arange(len(rows)), stop - start)
     return ranges(start, stop), row, np.arange(offsets[-1]) - offsets[row]
 
 
-def to_device(batch: Batch, device: Any) -> Batch:
+def to_device(batch: Batch, device: str | torch.device) -> Batch:
     """Copy a batch to a device, without waiting for the copy.
 
-    On a GPU, masks of batches without padding are left out: attention is faster without.
+    On a GPU, masks of batches without padding are left out: attention is faster without them.
     """
     if torch.device(device).type == "cuda":
         batch = {

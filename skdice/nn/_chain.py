@@ -1,7 +1,6 @@
 """Tags in a linear chain: their probabilities among the allowed sequences."""
 
 import math
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +22,7 @@ class TagChain:
     """A linear-chain conditional random field whose transitions are allowed or not.
 
     A sequence whose transitions are all allowed scores the sum of the logits of its tags; any other
-    has probability 0, whatever its logits. There is nothing to learn. ``transitions`` come from
+    has probability 0. There is nothing to learn. ``transitions`` come from
     :func:`skdice.text.allowed_transitions`; sentence i has the words ``offsets[i]:offsets[i + 1]``.
     """
 
@@ -36,14 +35,14 @@ class TagChain:
         self._follow = torch.from_numpy(np.stack([self._allowed, self._allowed.T]))
 
     def with_geometry(self, batch: Batch, padded: PaddedShape | None = None) -> Batch:
-        """Return a batch on the CPU together with all that :meth:`train` needs to know of it.
+        """Return a batch on the CPU with the tensors that :meth:`train` needs.
 
-        These are tensors: ``chain_order`` and ``chain_place`` (see :func:`_places`), which tags may
-        be at the edges of each window, ``chain_edge``, (2, n_windows, n_classes), and which items
-        have broken tags, ``chain_is_broken``, (n_items,). Where a window starts or ends within a
-        sentence, all tags may. Broken are those of a window whose own tags are no allowed sequence.
+        ``chain_order`` and ``chain_place`` are those of :func:`_places`. ``chain_edge``, of shape
+        (2, n_windows, n_classes), says with which tags each window may begin and end: with all, if
+        it begins or ends within a sentence. ``chain_is_broken``, (n_items,), is true for the items
+        of windows whose gold tags are no allowed sequence.
 
-        With ``padded``, they are as large as these numbers say; items that are added are broken.
+        With ``padded``, the tensors are padded to this shape, and the added items are broken.
         """
         row, item, target = (batch[name].numpy() for name in ("row", "item", "target"))
         if not len(row):
@@ -74,7 +73,7 @@ class TagChain:
     def train(self, logits: Tensor, batch: Batch) -> Tensor:
         """Return the log-probabilities of the tags of each window, (n_items, n_classes).
 
-        The batch is one of :meth:`with_geometry`. A window whose tags are broken keeps its logits.
+        The batch comes from :meth:`with_geometry`. A window with broken tags keeps its logits.
         """
         if not len(logits):
             return logits
@@ -83,7 +82,7 @@ class TagChain:
         return torch.where(batch["chain_is_broken"][:, None], logits, scores)
 
     def predict(self, logits: np.ndarray) -> np.ndarray:
-        """Return the log-probability of each tag in its sentence, (n_words, n_classes) for both."""
+        """Return the log-probabilities of tags in their sentences, (n_words, n_classes)."""
         scores = np.empty(logits.shape, dtype=np.float32)
         first, lengths = self._offsets[:-1], np.diff(self._offsets)
         rows = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
@@ -105,9 +104,9 @@ class TagChain:
         """Sum over all allowed sequences, forwards and backwards at once.
 
         Probabilities are multiplied, and scaled to sum 1 after two words (the forward-backward
-        algorithm, Rabiner 1989). So that no product of a few of them vanishes, a logit that lies
-        more than 212 below the highest of its word counts as 212 below it. A sentence that no
-        allowed sequence can tag has the probabilities of its logits.
+        algorithm, Rabiner 1989). A logit more than 212 below the highest one of its word counts as
+        212 below it, so that no product vanishes. If no allowed sequence can tag a sentence, the
+        probabilities are those of its logits.
         """
         gap = accumulator(logits - logits.detach().amax(1, keepdim=True))
         tiny = torch.finfo(gap.dtype).tiny
@@ -134,10 +133,10 @@ class TagChain:
 
 
 def _places(lengths: np.ndarray, padded: PaddedShape | None = None) -> tuple[Tensor, Tensor]:
-    """Return where the words of some rows stand when each is read forwards and backwards.
+    """Return where the words stand when each row is read forwards and backwards.
 
-    ``order``, of shape (2, n_rows, longest), has the word at each place, the first one where there
-    is none; ``place``, of shape (2, n_words), has the place of each word in the flat ``order``.
+    ``order``, of shape (2, n_rows, longest), has the index of the word at each place, 0 behind the
+    end of a row; ``place``, of shape (2, n_words), has the index of each word in the flat order.
     """
     n_words = int(lengths.sum())
     n_rows, longest = len(lengths), int(lengths.max())
@@ -154,7 +153,7 @@ def _places(lengths: np.ndarray, padded: PaddedShape | None = None) -> tuple[Ten
     return torch.from_numpy(order.reshape(2, n_rows, longest)), torch.from_numpy(place)
 
 
-def _enlarged(values: np.ndarray, shape: tuple[int, ...], fill: Any) -> np.ndarray:
-    """Return an array of a shape that begins with the given values."""
+def _enlarged(values: np.ndarray, shape: tuple[int, ...], fill: int) -> np.ndarray:
+    """Pad an array at its ends to a shape."""
     more = [(0, n - n_given) for n, n_given in zip(shape, values.shape)]
     return np.pad(values, more, constant_values=fill)

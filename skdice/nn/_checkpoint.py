@@ -1,4 +1,4 @@
-"""Checkpoints: what a fit has come to, written after every epoch, so that it can go on."""
+"""Checkpoints: the state of a fit is written after every epoch, so that it can be resumed."""
 
 import os
 from typing import Any
@@ -13,8 +13,8 @@ _FILE = "state.pt"
 class DirectoryCheckpoint:
     """The state of one fit, in a directory of its own, which ``fingerprint`` names.
 
-    It is read as tensors, numbers, texts, lists and dicts only: no code in it is run. A new state
-    replaces the last one as a whole, or not at all.
+    The file is read as tensors, numbers, strings, lists and dicts only, so that no code in it runs.
+    A new state replaces the last one as a whole, or not at all.
     """
 
     def __init__(self, directory: str | os.PathLike[str], fingerprint: str) -> None:
@@ -38,7 +38,7 @@ class DirectoryCheckpoint:
         )
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write a state, which takes the place of the last one when it is complete."""
+        """Replace the last state by this one when this one is completely written."""
         with explained(self.path, "The checkpoint"):
             self.path.mkdir(parents=True, exist_ok=True)
             with replacing_file(self.path / _FILE) as new, new.open("wb") as file:

@@ -7,7 +7,7 @@ again and again has a graph of its own.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import torch
@@ -24,8 +24,8 @@ _N_EAGER = 2
 class StepGraphs:
     """Computes the loss and the gradient of steps, each of one batch, by CUDA graphs.
 
-    ``compute`` takes a batch on the GPU, and whether a graph is made, and returns a tensor of what
-    is read of the step. It works on tensors that stay in place between steps, such as gradients,
+    ``compute`` takes a batch on the GPU and whether a graph records it; it returns the numbers of
+    the step as one tensor. It works on tensors that stay in place between steps, such as gradients,
     and never waits for the GPU. ``before_replay`` sets numbers that change between steps.
     """
 
@@ -36,14 +36,14 @@ class StepGraphs:
         before_replay: Callable[[], None],
     ) -> None:
         self._compute, self._device, self._before_replay = compute, device, before_replay
-        self._n_seen: Counter[Any] = Counter()
-        self._inputs: dict[Any, Batch] = {}
-        self._replays: dict[Any, Callable[[], Tensor]] = {}
+        self._n_seen: Counter[Hashable] = Counter()
+        self._inputs: dict[Hashable, Batch] = {}
+        self._replays: dict[Hashable, Callable[[], Tensor]] = {}
         self._pool: Any = None
         self.failure: str | None = None
 
     def __call__(self, batch: Batch) -> Tensor:
-        """Return what a step computes of a batch that lies on the CPU."""
+        """Compute a step of a batch that lies on the CPU; return its numbers."""
         shape = tuple((name, tensor.shape, tensor.dtype) for name, tensor in batch.items())
         self._n_seen[shape] += 1
         if self._n_seen[shape] > _N_EAGER and shape not in self._replays and not self.failure:
@@ -57,14 +57,14 @@ class StepGraphs:
         self._before_replay()
         return self._replays[shape]()
 
-    def _capture(self, shape: Any, batch: Batch) -> None:
+    def _capture(self, shape: Hashable, batch: Batch) -> None:
         inputs = {name: tensor.to(self._device) for name, tensor in batch.items()}
         if self._pool is None:
             self._pool = graph_pool()
         try:
             self._replays[shape] = capture(lambda: self._compute(inputs, True), self._pool)
             self._inputs[shape] = inputs
-        except RuntimeError as error:  # Of an operator that no graph can hold.
+        except RuntimeError as error:  # A graph cannot hold some operator.
             self.failure = str(error).partition("\n")[0]
             warn(
                 f"The steps of this fit cannot be CUDA graphs, so they take more time: "
@@ -91,7 +91,7 @@ def capture(function: Callable[[], Tensor], pool: Any) -> Callable[[], Tensor]:
 
 
 def pad_prepared(batch: Batch, pad_id: int) -> Batch:
-    """Return a batch whose texts of pairs, each alone, are padded to a multiple of 8 pieces."""
+    """Pad the texts of pairs, if a batch has them one by one, to a multiple of 8 pieces."""
     found = dict(batch)
     for text in ("first", "second"):
         for what, fill in (("ids", pad_id), ("mask", 0), ("types", 0)):

@@ -1,7 +1,7 @@
-"""Pretrained transformers: what is known of them, their weights, token types, layers and adapters.
+"""Pretrained transformers: descriptions, weights, token types, layers and adapters.
 
-Adapters of peft are small new weights that are trained in place of those of an encoder. After
-training they are merged into its weights, so that a fitted network is as any other.
+Adapters of peft are small new weights; they are trained in place of an encoder's weights. After
+training they are merged into these, so that a fitted network is like any other.
 """
 
 import copy
@@ -19,15 +19,15 @@ from .._pretrained import loading, quiet_transformers
 from ..exceptions import hidden
 from ..text import TextReader, WordTokenizer
 
-# The weights beside the encoder, where transformers has no class for them.
+# The file of the weights that transformers has no class for.
 HEAD = "head.safetensors"
 # Parts of DeBERTa that all layers read, though they are registered after the layers.
 _RELATIVE = ("rel_embeddings", "LayerNorm")
 # Adapters that lie inside the layers, are trained by gradients alone, and can be merged into them.
 _ADAPTERS = ("LORA", "IA3", "LOHA", "LOKR", "OFT", "LN_TUNING")
-# Families that read the padding of a text, too: its scores depend on the texts in its batch.
+# Families that also read the padding of a text, so that its scores depend on its batch.
 _READ_PADDING = ("convbert", "fnet", "funnel", "nystromformer", "yoso")
-# Where neither the model nor its tokenizer says how long a text may be.
+# Pieces of a text, if neither the model nor its tokenizer has a limit.
 _DEFAULT_MAX_LENGTH = 512
 
 
@@ -37,13 +37,13 @@ class Encoder(NamedTuple):
     family: str  # "model_type" of its configuration, such as "bert"
     width: int  # hidden units of each piece
     depth: int | None  # number of layers
-    sees_case: bool  # whether words in upper and lower case are other pieces
+    sees_case: bool  # whether words in upper and lower case become different pieces
     n_positions: int | None  # pieces of the longest text, special ones included; None: no limit
-    # The classes of transformers that the checkpoint has weights for, and "MeanModule" if it has a
-    # head on the mean state; and the outputs of its head.
+    # The classes of transformers that the checkpoint has weights for; "MeanModule" is a head on the
+    # mean state.
     heads: tuple[str, ...] = ()
-    n_labels: int = 0
-    has_decoder: bool = False  # whether a decoder reads what it finds, as in T5
+    n_labels: int = 0  # outputs of its head
+    has_decoder: bool = False  # whether a decoder follows the encoder, as in T5
 
 
 def load_transformer(
@@ -51,11 +51,11 @@ def load_transformer(
 ) -> tuple[Any, list[str], list[str], list[str] | None]:
     """Load a model in float32; its head may be new, its encoder must be in the checkpoint.
 
-    Returns the transformer, the names of the new parameters of its ``base_model``, the names of all
-    weights that the checkpoint or the model has alone or in another shape, and what the outputs of
-    the checkpoint's head mean, None if it has none. A pooler, which some families count as encoder,
-    belongs to the head if it is new. It is a ValueError if the model cannot be had, or weights of
-    its encoder are missing or have another shape.
+    Returns the transformer; the names of the new parameters of its ``base_model``; the names of the
+    weights that only the checkpoint or only the model has, or that have another shape; and the
+    labels of the checkpoint's head, None without a head. A pooler, which some families count as
+    encoder, belongs to the head if it is new. A model that cannot be loaded raises a ValueError,
+    and so do weights of the encoder that are missing or have another shape.
     """
     import transformers
 
@@ -71,7 +71,8 @@ def load_transformer(
             ignore_mismatched_sizes=True,
             output_loading_info=True,
         )
-    # A file lies in memory at any address, on which the last bits of a product may depend.
+    # The last bits of a product may depend on where in memory a weight lies. A mapped file may lie
+    # anywhere, a copy is aligned.
     for tensor in (*transformer.parameters(), *transformer.buffers()):
         tensor.data = tensor.data.clone()
     encoder = set(transformer.base_model.parameters())
@@ -91,10 +92,10 @@ def load_transformer(
 
 
 def describe_encoder(model: str, *, sees_case: bool) -> Encoder:
-    """Return what the configuration of a model says; the tokenizer knows whether it sees case.
+    """Describe an encoder by its configuration; only its tokenizer knows whether it sees case.
 
-    Tables of positions may have rows that are not used: models of the RoBERTa family count
-    positions from ``padding_idx + 1`` on.
+    Some rows of a table of positions may be unused: models of the RoBERTa family count positions
+    from ``padding_idx + 1`` on.
     """
     from transformers import AutoConfig, AutoModel
 
@@ -126,10 +127,10 @@ def describe_encoder(model: str, *, sees_case: bool) -> Encoder:
 def read_model(
     model: str, max_length: int | None, n_texts: int, owner: str
 ) -> tuple[TextReader, Encoder]:
-    """Return the reader of texts of a model, ``n_texts`` in a window, and its encoder described.
+    """Return the reader of a model, for windows of ``n_texts`` texts, and its encoder described.
 
-    A ``max_length`` that the model cannot read, or a family whose scores depend on padding, is a
-    ValueError in the name of the ``owner``.
+    A ``max_length`` that the model cannot read, or a family whose scores depend on padding, raises
+    a ValueError in the name of the ``owner``.
     """
     tokenizer = WordTokenizer(model)
     words = ["Anna", "Paris", "NATO"]
@@ -156,9 +157,9 @@ def read_model(
 
 
 def replace_token_types(transformer: Any, n_types: int) -> list[str]:
-    """Give the table of token types so many rows, each its first one; return its name.
+    """Give the table of token types ``n_types`` rows, all equal to its first; return its name.
 
-    The list is empty if the transformer does not have one such table.
+    The list is empty unless the transformer has exactly one such table.
     """
     tables = {
         name: table
@@ -176,11 +177,11 @@ def replace_token_types(transformer: Any, n_types: int) -> list[str]:
 
 
 def freeze(transformer: Any, n_layers: int, head: set[nn.Parameter]) -> list[nn.Module]:
-    """Take the embeddings and the first layers of an encoder out of training, but not the head.
+    """Freeze the embeddings and the first layers of an encoder, but nothing of the head.
 
-    The frozen parts are returned. They are to stay in eval mode, so that they have no dropout; one
-    that the encoder uses after its last layer as well is among them. It is a ValueError if the
-    encoder has fewer layers, or has no one list of them.
+    Returns the frozen parts, which have to stay in eval mode, so that they have no dropout; some
+    may be used after the last layer as well. An encoder that has fewer layers, or no one list of
+    them, raises a ValueError.
     """
     encoder, layers = transformer.base_model, find_layers(transformer)
     if n_layers > len(layers):
@@ -204,7 +205,7 @@ def freeze(transformer: Any, n_layers: int, head: set[nn.Parameter]) -> list[nn.
 
 
 def find_layers(transformer: Any) -> nn.ModuleList:
-    """Return the encoder layers, in order; a ValueError if there is no one list of them."""
+    """Return the encoder layers, in order; raise a ValueError if no one list has all of them."""
     n_layers = getattr(transformer.config, "num_hidden_layers", None)
     for parent in transformer.modules():
         lists = [part for part in parent.children() if isinstance(part, nn.ModuleList)]
@@ -233,15 +234,15 @@ def check_peft_config(owner: str, name: str, value: Any) -> None:
 
 
 def add_adapters(transformer: Any, config: Any, head: set[nn.Parameter]) -> Any:
-    """Put adapters into a transformer, whose other weights but those of the head are frozen.
+    """Put adapters into a transformer, and freeze all its other weights except the head.
 
-    Returned is a model of peft, whose ``merge_and_unload`` takes them out again.
+    Returns a model of peft, whose ``merge_and_unload`` takes the adapters out again.
     """
     config = copy.deepcopy(config)
-    # The head is ours; those that were saved are set for predictions.
+    # The head is not peft's, and configurations that were saved are set for predictions.
     config.task_type, config.inference_mode = None, False
     try:
-        # peft asks for old names.
+        # peft uses names that other libraries are about to drop.
         with quiet_transformers(), hidden(FutureWarning):
             adapted = _peft("peft_config").get_peft_model(transformer, config)
     except (ValueError, TypeError, AttributeError, NotImplementedError, ImportError) as error:

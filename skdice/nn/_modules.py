@@ -14,17 +14,17 @@ from ._batching import Batch
 from ._loading import HEAD, add_adapters, freeze, load_transformer, replace_token_types
 from ._speedups import is_fused
 
-# Token-type dropout: the share of the windows of a training step that are read without the shapes
-# of their words, so that text without capitals is read as well (benchmarks/RESULTS.md).
+# Token-type dropout: a training step reads this share of the windows without the shapes of words,
+# so that the network learns to read text without capitals, too (benchmarks/RESULTS.md).
 _TYPE_DROPOUT = 0.3
 # Prefix of the names of the transformer's weights in a module.
 TRANSFORMER = "transformer."
 # What a transformer returns: "logits", "last_hidden_state" and the like.
-ModelOutput: TypeAlias = Mapping[str, Tensor]
+Output: TypeAlias = Mapping[str, Tensor]
 
 
 class Frames(NamedTuple):
-    """What a tokenizer puts around one text and around two, and pads with."""
+    """The special pieces around one text and around two, and the piece for padding."""
 
     one: Frame
     two: Frame
@@ -34,16 +34,16 @@ class Frames(NamedTuple):
 class TextModule(nn.Module):
     """A pretrained transformer with a head; gives the logits of the items of a batch.
 
-    ``n_frozen_layers`` of k freezes the embeddings and the first k layers. Adapters
-    (``peft_config``) are trained in place of the encoder. If the table of token types has another
-    number of rows than ``n_token_types``, all begin as its first one. An encoder without such a
-    table gets one, ``type_table``, whose rows are added to the embeddings of the pieces and begin
-    as 0. Either table is trained with the head, with dropout of whole windows: those have type 0.
-    ``frames`` is what the tokenizer puts around texts, for a module that takes them apart.
+    ``n_frozen_layers=k`` freezes the embeddings and the first k layers. Adapters (``peft_config``)
+    are trained in place of the encoder. With ``n_token_types``, a table of token types of another
+    size is replaced by one with this many rows, all equal to its first. An encoder without a table
+    gets the ``type_table``, whose rows are added to the embeddings of pieces and begin as 0. Either
+    table belongs to the head. In training, some windows are read with type 0 alone. ``frames`` are
+    for a module that takes the two texts of a window apart.
     """
 
-    auto_class: str  # Of transformers.
-    exported: tuple[str, str] = ("", "")  # An ONNX file of it, and the SHA-256 of that.
+    auto_class: str  # the class of transformers that loads it
+    exported: tuple[str, str] = ("", "")  # an ONNX file of it, and the file's SHA-256
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class TextModule(nn.Module):
         super().__init__()
         self._n_classes = n_classes
         self._frames = frames
-        # The other networks of an ensemble: logits are the mean of those of all, this one included.
+        # The other networks of an ensemble. Logits are the mean over these and this network.
         self.members = nn.ModuleList()
         # ``unmatched_weights`` are in the checkpoint or in the network, but not in both;
-        # ``trained_labels`` are the names of the outputs of the checkpoint's head, if it has them.
+        # ``trained_labels`` are the labels of the checkpoint's head, None without a head.
         self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = (
             load_transformer(self.auto_class, model, n_classes)
         )
@@ -76,11 +76,11 @@ class TextModule(nn.Module):
                 self._load_saved_head(model)
         config, reads = self.transformer.config, inspect.signature(self.transformer.forward)
         n_types = getattr(config, "type_vocab_size", None)
-        # Some have the argument and one type only. Without a number of types, XLNet compares those
-        # of two pieces; GPT-2 and XLM would look them up among the words.
+        # Some take the argument, but have one type only. Of the families without a number of types,
+        # XLNet compares the types of two pieces; GPT-2 and XLM would look types up as words.
         has_types = config.model_type == "xlnet" if n_types is None else n_types > 1
         self.takes_types = has_types and "token_type_ids" in reads.parameters
-        self.has_new_head = True  # If transformers has no class for the head.
+        self.has_new_head = True  # This is read if transformers has no class for the head.
         # The model of peft that wraps the transformer; a tuple hides it from torch's list of parts.
         self._adapted: tuple[Any, ...] = ()
         if peft_config is not None:
@@ -93,7 +93,7 @@ class TextModule(nn.Module):
             self._frozen = freeze(self.transformer, n_frozen_layers, self.head_parameters())
 
     def prepare(self, batch: Batch) -> Batch:
-        """Return a batch on the CPU with all that :meth:`forward` would otherwise wait for."""
+        """Return a batch on the CPU with all for which :meth:`forward` would wait for a GPU."""
         return batch
 
     def forward(
@@ -107,13 +107,16 @@ class TextModule(nn.Module):
     ) -> Tensor:
         """Return float32 logits of shape (n_items, n_outputs) of a batch.
 
-        Without a mask, nothing is padded. Of the ``others``, what :meth:`prepare` adds is used.
+        Without a mask, nothing is padded. The ``others`` may have what :meth:`prepare` adds; all
+        else in them is ignored.
         """
         types = token_type_ids
         if self._has_own_types and self.training:
             types = types * (torch.rand(len(types), 1, device=types.device) >= _TYPE_DROPOUT)
         output = self._read(self.transformer, input_ids, attention_mask, types)
-        texts = {"input_ids": input_ids, "attention_mask": attention_mask, **others}
+        texts = {"input_ids": input_ids, **others}
+        if attention_mask is not None:
+            texts["attention_mask"] = attention_mask
         logits = self._item_logits(output, row, column, texts).float()
         if not self.members:
             return logits
@@ -123,7 +126,7 @@ class TextModule(nn.Module):
     def _read(
         self, network: Any, input_ids: Tensor, attention_mask: Tensor | None, types: Tensor
     ) -> Any:
-        """Return the output of the transformer or of its encoder, which may take token types."""
+        """Return the output of the transformer or of its encoder."""
         if attention_mask is None and not is_fused(network):
             attention_mask = torch.ones_like(input_ids)
         if self.type_table is not None:
@@ -138,7 +141,7 @@ class TextModule(nn.Module):
         return self._n_classes
 
     def _mean(self, logits: list[Tensor]) -> Tensor:
-        """Return the logits of several networks as those of one."""
+        """Merge the logits of several networks into those of one."""
         return torch.stack(logits).mean(0)
 
     def merge_adapters(self) -> None:
@@ -151,22 +154,22 @@ class TextModule(nn.Module):
         self._adapted = ()
 
     def _keep_names_of(self, head: set[nn.Parameter]) -> None:
-        """Note which weights of the encoder are of the head, by their names of now."""
+        """Note the present names of weights of the encoder that count as head."""
         named = self.transformer.named_parameters()
         self._new_in_encoder = [name for name, weight in named if weight in head]
 
     def _load_saved_head(self, model: str) -> None:
-        """Go on with the head of a network of this kind, if ``model`` is a directory with one."""
+        """Load the head of a saved network of this kind, if ``model`` is a directory with one."""
         saved = os.path.join(model, HEAD)
         weights = load_file(saved) if os.path.exists(saved) else {}
-        # A network that was saved with others goes on alone.
+        # Of an ensemble the first network is loaded.
         weights = {name: w for name, w in weights.items() if not name.startswith("members.")}
         own = self.state_dict()
         if all(name in own and own[name].shape == w.shape for name, w in weights.items()):
             self.load_state_dict(weights, strict=False)
             self.has_new_head = not weights
 
-    def _item_logits(self, output: ModelOutput, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Batch) -> Tensor:
         """Pick the logits of the items from the output of the transformer, which read ``texts``."""
         raise NotImplementedError
 
@@ -190,7 +193,7 @@ class TokenModule(TextModule):
 
     auto_class = "AutoModelForTokenClassification"
 
-    def _item_logits(self, output: ModelOutput, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Batch) -> Tensor:
         return output["logits"][row, column]
 
 
@@ -199,7 +202,7 @@ class SequenceModule(TextModule):
 
     auto_class = "AutoModelForSequenceClassification"
 
-    def _item_logits(self, output: ModelOutput, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Batch) -> Tensor:
         return output["logits"][row]
 
 
@@ -214,8 +217,8 @@ class MeanModule(SequenceModule):
         self.head = nn.Linear(self.transformer.config.hidden_size, n_classes)
         self._load_saved_head(model)
 
-    def _item_logits(self, output: ModelOutput, row: Tensor, column: Tensor, texts: Any) -> Tensor:
-        mean = mean_state(output, texts["attention_mask"])
+    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Batch) -> Tensor:
+        mean = mean_state(output, texts.get("attention_mask"))
         logits: Tensor = self.head(self.dropout(mean))[row]
         return logits
 
@@ -229,10 +232,10 @@ class MeanModule(SequenceModule):
 class PairModule(SequenceModule):
     """A transformer that reads two texts together and each by itself; an item is a window.
 
-    To the logits of the window come those of a comparison: a linear function of |u - v| and u * v,
-    where u and v are the mean states of the texts alone (Reimers & Gurevych 2019, "Sentence-BERT").
-    It needs ``frames``. All logits are multiplied by ``share``; similarities of the texts, which
-    the network does not see, give the rest.
+    Its logits are the sum of those of the window and of a comparison: a linear function of |u - v|
+    and u * v, where u and v are the mean states of the texts alone (Reimers & Gurevych 2019,
+    "Sentence-BERT"). The comparison needs ``frames``. The sum is multiplied by ``share``, since
+    logits from similarities of the texts are added to it outside of the network.
     """
 
     share: Tensor
@@ -249,7 +252,7 @@ class PairModule(SequenceModule):
         self.register_buffer("share", torch.ones(()))
         self._load_saved_head(model)
 
-    def _item_logits(self, output: ModelOutput, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Batch) -> Tensor:
         logits = output["logits"][row]
         if self._frames is None:
             return logits
@@ -312,7 +315,7 @@ class PairModule(SequenceModule):
         return mean_state(output, mask)
 
 
-def mean_state(output: ModelOutput, mask: Tensor | None) -> Tensor:
+def mean_state(output: Output, mask: Tensor | None) -> Tensor:
     """Return the mean hidden state of each row, scaled to the norm sqrt(hidden_size)."""
     states = output["last_hidden_state"].float()
     if mask is None:
@@ -328,7 +331,7 @@ class SpanModule(TextModule):
 
     auto_class = "AutoModelForQuestionAnswering"
 
-    def _item_logits(self, output: ModelOutput, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Batch) -> Tensor:
         scores = [output[f"{side}_logits"][row, column] for side in ("start", "end")]
         return torch.stack(scores, dim=1)
 
@@ -350,7 +353,7 @@ class QueryModule(TextModule):
         self.head = nn.Linear(self.transformer.config.hidden_size, n_outputs)
         self._load_saved_head(model)
 
-    def _item_logits(self, output: ModelOutput, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+    def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Batch) -> Tensor:
         logits: Tensor = self.head(self.dropout(output["last_hidden_state"][row, column]))
         return logits
 

@@ -2,17 +2,17 @@
 
 skorch runs the training: its ``fit``, its loop over epochs, its callbacks in its order and its
 history. The data are a :class:`StepSampler`; a batch, to skorch, is an optimiser step, which is a
-list of padded batches. What skorch's own methods would do otherwise is:
+list of padded batches. These methods of skorch are replaced:
 
-- ``train_step``: the gradient of a step is that of one large batch, however it is cut, over all
-  processes of a job; a GPU in half precision scales it.
-- ``run_single_epoch``: a loss is read at every step only if a callback may ask for it, since a GPU
-  is waited for; the steps of an epoch end where a callback ends the fit.
-- ``notify``: a callback that ends the fit lets the others hear of the epoch, too.
-- ``partial_fit``: Ctrl-C and errors get out, after ``on_train_end``; skorch swallows Ctrl-C.
+- ``train_step``: the gradient of a step is that of one large batch, however the step is cut, over
+  all processes of a job; in half precision on a GPU it is scaled.
+- ``run_single_epoch``: a loss is read at every step only if a callback may ask for it, since that
+  waits for a GPU. If a callback ends the fit, the epoch ends at that step.
+- ``notify``: if a callback ends the fit, the other ones still hear of the end of the epoch.
+- ``partial_fit``: Ctrl-C and errors are raised, after ``on_train_end``; skorch swallows Ctrl-C.
 
-skorch's ``Checkpoint`` keeps weights, optimizer and history. To go on bit for bit needs the scaler,
-the memory of the loss and all generators, of every process: :class:`skdice.nn._train.Training`.
+skorch's ``Checkpoint`` keeps weights, optimizer and history. To go on bit for bit, a fit also needs
+the scaler, the memory of the loss and the generators of every process: see :class:`Steps`.
 """
 
 import copy
@@ -28,8 +28,9 @@ from typing import Any
 import numpy as np
 import torch
 from skorch import NeuralNet
-from skorch.callbacks import EpochTimer
+from skorch.callbacks import Callback, EpochTimer
 from skorch.utils import TeeGenerator
+from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from ..losses import Loss
@@ -39,7 +40,7 @@ from ._speedups import compact_embedding, own_attention
 from ._step import Steps
 from ._train import HIDES_BARS, FitProgress, named_callbacks
 
-# Before the bar of a prediction.
+# A prediction shows its bar after this time.
 _BAR_SECONDS = 5.0
 
 
@@ -48,22 +49,20 @@ class _EndOfFit(BaseException):
 
 
 class _CtrlC(KeyboardInterrupt):
-    """From the keyboard, not from a callback that ends a fit as skorch's do."""
+    """Ctrl-C. A callback that ends a fit raises a plain KeyboardInterrupt, as skorch's do."""
 
 
 def features_of(
-    module: Any, batcher: Batcher, rows: np.ndarray, precision: str, device: str
+    module: Any, batcher: Batcher, windows: np.ndarray, precision: str, device: str
 ) -> np.ndarray:
-    """Return what the head of a module would read of some rows, before anything is learned."""
+    """Return what the head of a MeanModule or PairModule reads of some windows."""
     module.eval()
-    found: list[Any] = [None] * len(rows)
-    place = {row: i for i, row in enumerate(rows.tolist())}
+    found: dict[int, np.ndarray] = {}
     with torch.inference_mode(), autocast(precision, device):
-        for windows, batch in batcher.by_length(rows):
+        for part, batch in batcher.by_length(windows):
             features = module.features(to_device(module.prepare(batch), device))
-            for window, row in zip(windows.tolist(), features.float().cpu().numpy()):
-                found[place[window]] = row
-    return np.stack(found)
+            found.update(zip(part.tolist(), features.float().cpu().numpy()))
+    return np.stack([found[window] for window in windows.tolist()])
 
 
 class TextNet(NeuralNet):
@@ -99,14 +98,14 @@ class TextNet(NeuralNet):
         self.clip_norm = clip_norm
         self.precision = precision
         self.predict_precision = predict_precision
-        # A clone passes them itself.
+        # A clone passes these itself.
         fixed = {"optimizer": torch.optim.AdamW, "train_split": None, "verbose": 0}
         # What skorch's progress bar counts: a step is one batch.
         fixed["iterator_train__batch_size"] = 1
         super().__init__(module, **{"criterion": type(loss), **fixed, **kwargs})
 
     @property
-    def _default_callbacks(self) -> list[tuple[str, Any]]:
+    def _default_callbacks(self) -> list[tuple[str, Callback]]:
         return [("epoch_timer", EpochTimer())]
 
     def initialize_criterion(self) -> "TextNet":
@@ -117,7 +116,7 @@ class TextNet(NeuralNet):
     def initialize_optimizer(self, *args: Any, **kwargs: Any) -> "TextNet":
         """Set up fused AdamW, without weight decay on biases and norms."""
         head = self.module_.head_parameters()
-        groups: dict[tuple[bool, bool], list[Any]] = {}
+        groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
         for parameter in self.module_.parameters():
             if parameter.requires_grad:
                 key = (parameter in head, parameter.ndim > 1)
@@ -136,21 +135,21 @@ class TextNet(NeuralNet):
         )
         return self
 
-    def get_iterator(self, dataset: Any, training: bool = False) -> Any:
+    def get_iterator(self, dataset: StepSampler, training: bool = False) -> StepSampler:
         """Return the sampler, whose items are optimiser steps."""
         return dataset
 
     def partial_fit(
-        self, X: StepSampler, y: Any = None, classes: Any = None, **fit_params: Any
+        self, X: StepSampler, y: None = None, classes: None = None, **fit_params: Any
     ) -> "TextNet":
-        """Train the net for ``max_epochs``; it goes on from the weights that it has.
+        """Train the net for ``max_epochs``, from the weights that it has.
 
-        With several processes all of them have to call it, with the same weights. It is a
-        ValueError if loss or gradient stop being finite; the weights are those before that step.
+        All processes of a job have to call it, with the same weights. A loss or gradient that is
+        not finite raises a NotFiniteError; the weights are those before that step.
         """
         if not self.initialized_:
             self.initialize()
-        # The pieces that batches are padded with are looked up, too.
+        # The piece for padding is looked up, too.
         pieces = np.append(X.batcher.dataset.input_ids.values, X.batcher.pad_id)
         try:
             with (
@@ -161,7 +160,7 @@ class TextNet(NeuralNet):
                 self.notify("on_train_begin", X=X, y=y)
                 assert self.steps_ is not None
                 n_done = len(self.history) - self.steps_.n_rows_before
-                # A fit that is ended before its first step makes that one.
+                # A fit that a callback ends before its first step still takes that step.
                 n_left = 0 if self.steps_.is_stopped and n_done else self.max_epochs - n_done
                 try:
                     self.fit_loop(X, y, epochs=n_left, **fit_params)
@@ -173,9 +172,9 @@ class TextNet(NeuralNet):
             self.drop_training_state()
         return self
 
-    def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
+    def on_train_begin(self, net: NeuralNet, X: StepSampler, y: None = None, **_: Any) -> None:
         """Set up what the steps of this training need and nobody after it."""
-        self.initialize_optimizer()  # Of the parameters as they are now.
+        self.initialize_optimizer()  # The parameters may be others than before.
         self.steps_ = Steps(
             module=self.module_,
             criterion=self.criterion_,
@@ -213,7 +212,12 @@ class TextNet(NeuralNet):
             raise _EndOfFit
 
     def run_single_epoch(
-        self, iterator: Any, training: bool, prefix: str, step_fn: Any, **fit_params: Any
+        self,
+        iterator: StepSampler | None,
+        training: bool,
+        prefix: str,
+        step_fn: Callable[..., dict[str, Tensor]],
+        **fit_params: Any,
     ) -> None:
         """Run the steps of an epoch; its history has their mean loss and learning rate."""
         if iterator is None:  # The task metric is scored at the end of the epoch.
@@ -234,7 +238,7 @@ class TextNet(NeuralNet):
             outcome = step_fn(step, **fit_params)
             losses.append(outcome["loss"])
             steps.set_rates(n_done + len(losses))
-            if reads_losses:  # A GPU is waited for.
+            if reads_losses:  # This waits for a GPU.
                 history.record_batch(f"{prefix}_loss", losses[-1].item())
                 history.record_batch(f"{prefix}_batch_size", 1)
             self.notify("on_batch_end", batch=step, training=training, **outcome)
@@ -265,16 +269,16 @@ class TextNet(NeuralNet):
     ) -> np.ndarray:
         """Return float32 logits of all items, of shape (n_items, n_outputs), in their order.
 
-        A ``network`` gives the logits of a batch in place of the module. The processes that train
-        together share out the windows, and all get all logits; if ``verbose``, the first one shows
-        how far it is.
+        A ``network`` gives the logits of a batch in place of the module. During training, the
+        processes of a job share the windows, and each gets all logits. If ``verbose``, the first
+        process shows a bar.
         """
         self._set_training(False)
         lengths = batcher.dataset.input_ids.lengths
         ranks = ALONE if self.steps_ is None else self.steps_.ranks
         windows = np.arange(len(lengths))[ranks.index :: ranks.count]
         device = "cpu" if network is not None else str(self.device)
-        # They are copied from a GPU once: each copy waits for it.
+        # Logits are copied from a GPU once, since each copy waits for it.
         n_items = int(batcher.dataset.item_offsets[-1])
         logits = torch.zeros((n_items, self.module_.n_outputs), device=device)
         is_on_gpu = torch.device(device).type == "cuda"
@@ -306,9 +310,9 @@ class TextNet(NeuralNet):
 
 @contextmanager
 def _ctrl_c_told_apart() -> Iterator[None]:
-    """Raise :class:`_CtrlC` for Ctrl-C inside the block, as far as Python's own handler is set."""
+    """Raise :class:`_CtrlC` for Ctrl-C inside the block, if Python's own handler is set."""
 
-    def stop(*args: Any) -> None:
+    def stop(*args: object) -> None:
         raise _CtrlC
 
     is_main = threading.current_thread() is threading.main_thread()

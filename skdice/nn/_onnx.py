@@ -24,21 +24,23 @@ from ._batching import Batch
 from ._modules import TextModule
 
 _TOLERANCE = 1e-4
-# The number of rows and the length of the batch that is traced, and of those that are compared.
+# Rows and length of the batch that is traced, and of the batches that are compared.
 _TRACED, _WIDE = (2, 8), (5, 33)
 _COMPARED = ((1, 3), _TRACED, _WIDE)
-# A layer stays in fp32 if one of its inputs is so many times as large as their root mean square: in
-# int8 the others would be rounded to a few steps. MPNet has five such layers, MiniLM none.
+# A layer stays in fp32 if one of its inputs is larger than the root mean square of all by this
+# factor: in int8 the others would be rounded to a few steps. MPNet has five such layers, MiniLM
+# has none.
 _OUTLIER = 150
-# These fused kernels take longer than what they replace: a quarter of a prediction in int8.
+# These fused kernels are slower than the operators they replace, by a quarter of a prediction in
+# int8.
 _SLOW_FUSIONS = ["SkipLayerNormFusion", "BiasGeluFusion"]
-# A batch of so many pieces fits the caches of a CPU.
+# A batch of this many pieces fits into the caches of a CPU.
 BATCH_TOKENS = 512
 
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Hide what the exporter logs and warns of: its internals, nothing that users can act on."""
+    """Hide logs and warnings of the exporter, which say nothing that users can act on."""
     with hidden(), torch.no_grad():  # In one thread at a time.
         level = logging.root.manager.disable
         logging.disable(max(level, logging.ERROR))
@@ -50,7 +52,7 @@ def _silent() -> Iterator[None]:
 
 @_silent()
 def _checked_session(module: TextModule, path: Path, max_length: int) -> Any:
-    """Return the session of an ONNX file, which gives what torch gives; write one if it is new."""
+    """Return the session of an ONNX file, compared with torch; write the file if it is missing."""
     module = copy.deepcopy(module).cpu()
     for member in (module, *module.members):
         # The fused attention of torch becomes more operators than its formula has.
@@ -80,8 +82,8 @@ def trace(module: TextModule, batch: Batch) -> Any:
         raise ValueError(
             f"torch {torch.__version__} cannot export the architecture {architecture} to ONNX."
         ) from error
-    # The exporter leaves weights to be transposed that several layers share, as those of pairs are,
-    # and what is not stated as a weight is not quantised. A second pass states them.
+    # The exporter leaves weights that several layers share, as in pairs, to be transposed at run
+    # time, and only plain weights are quantised. A second pass transposes them.
     program.optimize()
     return program
 
@@ -140,7 +142,7 @@ def _run(session: Any, batch: Batch, names: Sequence[str] | None = None) -> list
     return outputs
 
 
-# No session is part of a module, so that none is copied or pickled with it.
+# Sessions lie outside of modules, so that they are not copied or pickled with them.
 _SESSIONS: WeakKeyDictionary[TextModule, dict[str, Any]] = WeakKeyDictionary()
 _EXPORTING = threading.Lock()
 
@@ -150,10 +152,10 @@ def onnx_network(
 ) -> Callable[[Batch], np.ndarray]:
     """Return a function that computes logits of a batch by ONNX Runtime.
 
-    The weights of the module must not change any more: it is exported once, and stderr says so if
-    ``verbose``, unless it has a file already. ``keep`` is where to write that in fp32. ``runtime``
-    is "onnx" or "onnx-int8". An architecture that torch cannot export is a ValueError, other
-    results than torch's are a RuntimeError.
+    The module is exported once, unless it has a file already; its weights must not change after
+    that. If ``verbose``, stderr tells of the export. ``keep`` is where to write the file in fp32.
+    ``runtime`` is "onnx" or "onnx-int8". An architecture that torch cannot export raises a
+    ValueError, results that differ from torch's raise a RuntimeError.
     """
     with _EXPORTING:  # A second thread uses what the first one exported.
         sessions = _SESSIONS.setdefault(module, {})
@@ -185,7 +187,7 @@ def _make_session(
 
 
 def copy_exported(module: TextModule, path: Path) -> bool:
-    """Copy the file that a network was exported to, if it is still there as it was written."""
+    """Copy the file that a network was exported to; return False if it is gone or was changed."""
     file, digest = module.exported
     is_there = os.access(file, os.R_OK) and sha256(Path(file)) == digest
     if is_there:
@@ -215,22 +217,22 @@ def _find_outliers(path: Path, batch: Batch) -> list[str]:
 def _quantise(path: Path, batch: Batch) -> Path:
     """Write a network in int8, each column of a weight with a scale of its own.
 
-    A batch shows which layers would lose too much.
+    The batch shows which layers would lose too much; these stay in fp32.
     """
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     new = path.with_name("network-int8.onnx")
     model = onnx.load(path)
-    # Weights are stated there too, which the quantiser transposes.
+    # Its shapes of weights would be wrong after the quantiser has transposed these.
     del model.graph.value_info[:]
     quantize_dynamic(
         model,
         new,
-        # Embeddings cost no time, and in int8 they make all scores less exact.
+        # Embeddings take no time, and in int8 they would make all scores less exact.
         op_types_to_quantize=["MatMul"],
         per_channel=True,
-        # Without the instructions for int8, the sums of an x86 CPU would overflow.
+        # On an x86 CPU without instructions for int8, sums would overflow.
         reduce_range=True,
         weight_type=QuantType.QInt8,
         nodes_to_exclude=_find_outliers(path, batch),

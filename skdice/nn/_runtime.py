@@ -1,24 +1,25 @@
 """What a fit runs on: the device, precision and generators of torch, and the processes of a job.
 
 A job is several processes that run the same program, each with a number, its rank, as torchrun and
-``accelerate launch`` start them. All of them have all the data and the same weights; which part of
-the work is whose, and how parts add up, :class:`Ranks` knows.
+``accelerate launch`` start them. All of them have all the data and the same weights. They share the
+work and add up its parts by :class:`Ranks`.
 """
 
 import atexit
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
+T = TypeVar("T")
 _ONE_AT_A_TIME = threading.RLock()
 Precision = Literal["fp32", "bf16", "fp16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
@@ -30,7 +31,7 @@ _TIMEOUT = timedelta(minutes=30)
 
 
 def resolve_device(device: str) -> str:
-    """Return the device to use, a GPU for "auto" if there is one; else it has to be there."""
+    """Return the device to use, for "auto" a GPU if there is one; refuse one that is missing."""
     n_cuda = torch.cuda.device_count() if torch.cuda.is_available() else 0
     has_mps = torch.backends.mps.is_available()
     if device == "auto":
@@ -61,7 +62,7 @@ def resolve_precision(precision: Precision | Literal["auto"], device: str) -> Pr
     kind = torch.device(device).type
     if kind == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
-    known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    known: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     has_bf16 = any(known.get(name, False) for name in ("amx_bf16", "avx512_bf16"))
     return "bf16" if kind == "cpu" and has_bf16 else "fp32"
 
@@ -71,7 +72,7 @@ def works_on(device: str) -> bool:
     return torch.device(device).type == "cuda" and torch.version.cuda is not None
 
 
-def autocast(precision: str, device: str) -> Any:
+def autocast(precision: str, device: str) -> AbstractContextManager[object]:
     """Return the context in which a network computes in the given precision."""
     if precision == "fp32":
         return nullcontext()
@@ -82,10 +83,10 @@ def autocast(precision: str, device: str) -> Any:
 def seeded(seed: int, device: str) -> Iterator[None]:
     """Draw torch's random numbers from ``seed`` inside the block; restore the generators after.
 
-    The generators belong to the process, and dropout draws from them alone, so other threads wait
-    at their own block. All that draws in a fit or at loading is inside of one: fits in threads take
-    turns, and each is the one that it would be alone. What other code draws from torch's generators
-    meanwhile changes it, and is drawn from ``seed``.
+    The generators belong to the process, and dropout draws from no others, so one thread at a time
+    may be inside such a block. Fits and loading draw inside these blocks only: fits in threads take
+    turns, and each gives the result that it gives alone. Other code that draws from torch's
+    generators meanwhile changes the fit, and gets numbers that follow from ``seed``.
     """
     with _ONE_AT_A_TIME:
         before = [(generator, generator.get_state()) for generator in _generators(device)]
@@ -104,30 +105,30 @@ def seed_generators(seed: int, device: str) -> None:
         generator.manual_seed(seed)
 
 
-def generator_states(device: Any) -> list[Tensor]:
+def generator_states(device: str | torch.device) -> list[Tensor]:
     """Return the states of torch's generators, on the CPU and the device."""
     return [generator.get_state() for generator in _generators(device)]
 
 
-def set_generator_states(device: Any, states: list[Tensor]) -> None:
+def set_generator_states(device: str | torch.device, states: list[Tensor]) -> None:
     """Set what :func:`generator_states` returned."""
     for generator, state in zip(_generators(device), states):
         generator.set_state(state)
 
 
 def shared_seed(random_state: Any, device: str) -> int:
-    """Return a seed from a random state: in a job that of the first process, alike if an int."""
-    if isinstance(random_state, np.random.RandomState):  # It is advanced, as a generator is.
+    """Return a seed from a random state, in a job that of the first process; ints must be equal."""
+    if isinstance(random_state, np.random.RandomState):  # Drawing advances it, like a Generator.
         drawn = int(random_state.randint(2**31 - 1))
     elif random_state is None or isinstance(random_state, np.random.Generator):
         drawn = int(np.random.default_rng(random_state).integers(2**31))
     else:
-        drawn = int(random_state) % 2**32  # All that draws can take it.
+        drawn = int(random_state) % 2**32  # All generators take seeds up to this.
         current_ranks(device).compare({"parameters": str(drawn)})
     return int(current_ranks(device).gather(drawn)[0])
 
 
-def _generators(device: Any) -> list[torch.Generator]:
+def _generators(device: str | torch.device) -> list[torch.Generator]:
     """Return torch's generators of the CPU and, if that is a GPU, of the device."""
     where, generators = torch.device(device), [torch.default_generator]
     if where.type == "cuda":
@@ -141,7 +142,7 @@ def _generators(device: Any) -> list[torch.Generator]:
 def denormals_flushed() -> Iterator[None]:
     """Treat denormal numbers as zero inside the block: they make CPUs crawl.
 
-    So does the calling thread, and those that torch starts inside the block to compute with.
+    This holds for the calling thread, and for the threads that torch starts inside the block.
     """
     was_flushing = bool(torch.tensor(1e-310, dtype=torch.float64) * 1 == 0)
     torch.set_flush_denormal(True)
@@ -153,7 +154,7 @@ def denormals_flushed() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Ranks:
-    """The processes that train one network together; ``device`` is where what is sent has to be."""
+    """The processes that train one network together; tensors are sent from the ``device``."""
 
     index: int = 0
     count: int = 1
@@ -177,14 +178,14 @@ class Ranks:
         self.add_up([total])
         return total
 
-    def gather(self, value: Any) -> list[Any]:
+    def gather(self, value: T) -> list[T]:
         """Return what each of the processes has; tensors have to lie on the CPU.
 
         If another process has failed meanwhile (:func:`failing_together`), it is its error.
         """
         if self.count == 1:
             return [value]
-        values: list[Any] = [None] * self.count
+        values = [value] * self.count
         torch.distributed.all_gather_object(values, value)
         for rank, found in enumerate(values):
             if isinstance(found, _Failure):
@@ -196,7 +197,7 @@ class Ranks:
         return rows if self.count == 1 else torch.cat(self.gather(rows.cpu())).to(rows.device)
 
     def compare(self, digests: Mapping[str, str]) -> None:
-        """Raise a ValueError in all processes if digests differ from those of the first."""
+        """Raise a ValueError in all processes if one has other digests than the first."""
         first, *others = self.gather(dict(digests))
         for rank, found in enumerate(others, start=1):
             if names := [name for name, value in found.items() if value != first[name]]:
@@ -208,7 +209,7 @@ class Ranks:
                 )
 
     def _send(self, tensors: Iterable[Tensor], collective: Callable[[Tensor], Any]) -> None:
-        """Replace tensors by what comes of them, those of one type together."""
+        """Replace tensors by the results of a collective; those of one type are sent together."""
         by_type: dict[torch.dtype, list[Tensor]] = {}
         for tensor in tensors:
             by_type.setdefault(tensor.dtype, []).append(tensor.detach())
@@ -260,9 +261,9 @@ def failing_together(device: str) -> Iterator[None]:
 def current_ranks(device: str) -> Ranks:
     """Return the processes of the job that this one is part of, and connect them if need be.
 
-    A job is what torch.distributed was initialised for or, if it was not, what the launcher says in
-    the environment. On GPUs, "cuda" becomes the one of the process's local rank; it is a ValueError
-    to name a GPU by its number. In workers of joblib (``n_jobs=2``), every fit is one process's.
+    The job is that of torch.distributed, if this was initialised, else that of the launcher's
+    environment variables. "cuda" becomes the GPU of the process's local rank; the number of a GPU
+    raises a ValueError. A worker of joblib (``n_jobs=2``) fits alone.
     """
     index, count = _job()
     if count == 1:
@@ -284,17 +285,17 @@ def current_ranks(device: str) -> Ranks:
 
 
 def is_first_process() -> bool:
-    """Whether this process is the one of its job that writes, as it is without a job."""
+    """Whether this process may write files: it is the first one of its job, or has no job."""
     return _job()[0] == 0
 
 
 def count_processes() -> int:
-    """Return how many processes the job of this one has, 1 without a job."""
+    """Return how many processes the job has, 1 without a job."""
     return _job()[1]
 
 
 def _job() -> tuple[int, int]:
-    """Return the number of this process and how many there are."""
+    """Return the number of this process in its job, and how many processes that has."""
     from joblib.parallel import get_active_backend
 
     is_worker = get_active_backend()[0].nesting_level

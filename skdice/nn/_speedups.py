@@ -1,8 +1,8 @@
-"""Blocks in which a module runs faster than as it is.
+"""Context managers inside which a module runs faster.
 
-Attention keeps torch's fused kernel in spite of dropout, and does not wait for a GPU; and of the
-embedding matrix only those rows are trained that occur in the training texts. The matrix is often
-the largest part of a model; a plain optimiser visits all of it in every step.
+Attention keeps torch's fused kernel in spite of dropout, and does not wait for a GPU. The embedding
+matrix is trained only in the rows that occur in the training texts: it is often the largest part of
+a model, and a plain optimiser visits all of it in every step.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from .._pretrained import quiet_transformers
 
 # The name under which transformers knows the attention of this module.
 _NAME = "skdice"
-# Of rows, the share from which on a matrix of its own for them saves nothing.
+# If at least this share of the rows is used, copying them into their own matrix saves no time.
 _MOST_USED = 0.9
 
 
@@ -55,9 +55,9 @@ def own_attention(module: nn.Module) -> Iterator[None]:
 
 
 def _attend(*inputs: Any, dropout: float = 0.0, **options: Any) -> tuple[Any, None]:
-    """Drop parts of what attention gives, in place of its weights.
+    """Attend with dropout of the output in place of the weights.
 
-    A CPU has no fused kernel that drops weights: all of them would be written out.
+    A CPU has no fused kernel with dropout of weights: it would write all weights to memory.
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
@@ -68,8 +68,8 @@ def _attend(*inputs: Any, dropout: float = 0.0, **options: Any) -> tuple[Any, No
 def _mask(*args: Any, attention_mask: Tensor | None = None, **options: Any) -> Tensor | None:
     """Make the mask for attention.
 
-    Where nothing is padded, none is needed. transformers asks the mask for that, and would wait for
-    a GPU; there, a batch without padding comes without a mask.
+    A batch without padding needs none. transformers reads the mask to find that out, and would wait
+    for a GPU. On a GPU, batches without padding come without a mask, so the mask is not read.
     """
     from transformers import AttentionMaskInterface
 
@@ -82,11 +82,11 @@ def _mask(*args: Any, attention_mask: Tensor | None = None, **options: Any) -> T
 
 @contextmanager
 def compact_embedding(module: nn.Module, piece_ids: np.ndarray) -> Iterator[None]:
-    """Train only the rows of some pieces inside the block, and put the matrix together after it.
+    """Train only the embeddings of some pieces inside the block; write them back after it.
 
-    The pieces are all that the module will see in training mode, repeated or not. Gradients, and so
-    steps, are the same up to rounding; the rows of other pieces stay as they are instead of
-    decaying. Frozen and tied matrices are left alone, and so are modules that do more than look up.
+    ``piece_ids`` has all pieces that the module will see in training mode, repeated or not. Steps
+    are the same up to rounding, except that the rows of other pieces do not decay. Frozen and tied
+    matrices are left alone, and so are modules that do more than look up rows.
     """
     transformer: Any = module.transformer
     whole = transformer.get_input_embeddings()
@@ -116,10 +116,10 @@ def compact_embedding(module: nn.Module, piece_ids: np.ndarray) -> Iterator[None
 
 
 class _CompactEmbedding(nn.Module):
-    """Looks up in a matrix of some rows while it is trained, in the whole one otherwise.
+    """An embedding with a matrix of some rows for training mode, and the whole one otherwise.
 
-    Its state is that of the embedding it stands for, so that weights that a callback saves during
-    training load into the model as it is before and after.
+    Its state dict is that of the whole embedding, so that weights which a callback saves during
+    training can be loaded into the model before and after it.
     """
 
     rows: Tensor
@@ -155,18 +155,18 @@ class _CompactEmbedding(nn.Module):
 
 
 def _save_as_whole(
-    module: _CompactEmbedding, state: dict[str, Any], prefix: str, _metadata: Any
+    module: _CompactEmbedding, state: dict[str, Tensor], prefix: str, _metadata: object
 ) -> None:
-    """Put the weight of the whole embedding in the place of those of the parts."""
+    """Replace the weights of the two parts in a state dict by the whole weight."""
     module.write_back()
     del state[f"{prefix}used"]
     state[f"{prefix}weight"] = state.pop(f"{prefix}whole.weight")
 
 
 def _load_from_whole(
-    module: _CompactEmbedding, state: dict[str, Any], prefix: str, *_: Any
+    module: _CompactEmbedding, state: dict[str, Tensor], prefix: str, *_: object
 ) -> None:
-    """Put the weights of the parts in the place of that of the whole embedding."""
+    """Replace the whole weight in a state dict by the weights of the two parts."""
     weight = state.pop(f"{prefix}weight", None)
     if weight is not None:
         state[f"{prefix}whole.weight"] = weight

@@ -108,7 +108,7 @@ class Steps:
         return torch.stack([loss, norm.to(loss)])
 
     def _accumulate(self, step: list[Batch], share: Tensor | None = None) -> Tensor:
-        """Replace the gradient by that of a step, times the scale; return the loss of the step."""
+        """Compute the gradient of a step, times the scale of half precision; return the loss."""
         # A graph finds the gradients of the step before in their place.
         self.optimizer.zero_grad(set_to_none=self._graphs is None)
         scale = self._scaler.get_scale()

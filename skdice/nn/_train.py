@@ -1,4 +1,4 @@
-"""A run of training: its callbacks, how it is judged, and the state that it goes on from."""
+"""The training of a network: its callbacks, its scores, its saved state and its progress."""
 
 import json
 import math
@@ -30,19 +30,20 @@ from tqdm.notebook import tqdm_notebook
 
 from .._digest import digest
 from .._inputs import count_of
+from ._batching import StepSampler
 
-# Made of tensors, numbers, str, lists and dicts.
+# It consists of tensors, numbers, strings, lists and dicts.
 State = dict[str, Any]
-# Steps whose mean loss is that of the beginning.
+# The loss at the beginning is the mean over this many steps.
 _FIRST_STEPS = 5
-# A loss above this share of that of the beginning has not fallen. Labels of which 45 % are wrong
-# leave a loss of 0.993 times that.
+# A loss above this share of the loss at the beginning has not fallen. With 45 % of wrong labels, a
+# network that has learned ends at 0.993.
 _FALLEN = 0.995
-# For tqdm: None hides bars where there is no terminal; those of a notebook are always shown.
+# tqdm takes None as: hidden unless stderr is a terminal. Bars of a notebook are always shown.
 HIDES_BARS = False if issubclass(tqdm, tqdm_notebook) else None
-# Of training, before a fit says how long it will take.
+# After this time of training, a fit says how long it will take.
 _SECONDS_TO_TELL = 5.0
-# What a history has of each epoch.
+# The columns of a history.
 _HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
 _SCORES = (
     "texts are no arrays that skorch could score. With validation rows a fit has the estimator's "
@@ -66,21 +67,21 @@ class Checkpoint(Protocol):
     """Where the state of a fit is kept."""
 
     def save(self, state: State) -> None:
-        """Replace it."""
+        """Replace the state."""
 
     def damaged(self, error: Exception) -> ValueError:
-        """Return the error for a state that is of another fit, or of none."""
+        """Return the error for a state that cannot be read, or is of another fit."""
 
 
 @dataclass(eq=False, repr=False)
 class Training(Callback):
-    """The training of a network: what it is judged by, and what it goes on from.
+    """One training of a network: what it is scored by, and the state from which it goes on.
 
-    ``validate`` gives the task metric of the validation part, larger is better, after every epoch;
-    with ``patience``, so many epochs without improvement end the run and restore the best weights.
-    A ``checkpoint`` gets the state after every epoch, from the first process alone; ``state`` is
-    what it had of a run that this one continues, bit for bit. A state of another run is a
-    ValueError.
+    ``validate`` is called after every epoch; it returns the task metric of the validation rows,
+    larger is better. After ``patience`` epochs without improvement the training ends, with the
+    weights of the best epoch. After every epoch the first process saves the state to the
+    ``checkpoint``. A saved ``state`` is continued bit for bit; one that does not fit the network
+    raises a ValueError.
     """
 
     validate: Callable[[], float] | None = None
@@ -103,14 +104,14 @@ class Training(Callback):
 
     @contextmanager
     def watching(self, net: NeuralNet, limit: float | None = None) -> Iterator[None]:
-        """Have an initialised net trained inside the block as a part of this run.
+        """Watch over the training of an initialised net inside the block.
 
-        Afterwards ``net.best_epoch_`` is the epoch of the weights that it has, and
-        ``net.best_score_`` its score, NaN without one. With a ``limit``, which may be infinite, it
-        is a NotLearningError if the last epoch has no lower loss than the first steps, or than this
-        limit. A fit that a callback has ended is not judged. The first epoch tells less than the
-        first steps: with labels of which many are wrong, the loss is at its lowest soon, and little
-        lower.
+        Afterwards ``net.best_epoch_`` is the epoch of the net's weights, and ``net.best_score_``
+        the score of that epoch, NaN without one. With a ``limit``, which may be infinite, a
+        NotLearningError is raised unless the loss of the last epoch is below both this limit and
+        the loss of the first steps. A fit that a callback has ended is not judged. The first steps
+        tell more than the first epoch: if many labels are wrong, the loss falls early, and by
+        little.
         """
         callbacks = net.callbacks_
         before = {"scoring": self.scoring, "stopping": self.stopping, "training": self}
@@ -138,21 +139,21 @@ class Training(Callback):
             scores = {row["epoch"]: row.get("valid_score", math.nan) for row in net.history}
             net.best_score_ = float(scores.get(best, math.nan))
 
-    def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
+    def on_train_begin(self, net: NeuralNet, X: StepSampler, y: None = None, **kwargs: Any) -> None:
         if self.state is None or self.checkpoint is None:
             return
         try:
             self._restore(net, self.state)
         except Exception as error:  # Each part has errors of its own.
             raise self.checkpoint.damaged(error) from error
-        if self.scoring is not None:  # It finds the best score in the history.
+        if self.scoring is not None:  # It reads the best score so far from the history.
             self.scoring.on_train_begin(net, X=X, y=y)
 
-    def on_batch_end(self, net: Any, loss: Any = None, **kwargs: Any) -> None:
+    def on_batch_end(self, net: NeuralNet, loss: Tensor, **kwargs: Any) -> None:
         if len(self.first_losses) < _FIRST_STEPS:
             self.first_losses.append(loss)
 
-    def _restore(self, net: Any, state: State) -> None:
+    def _restore(self, net: NeuralNet, state: State) -> None:
         history = json.loads(state["history"])
         if [row["epoch"] for row in history] != [*range(1, len(history) + 1)] or not history:
             raise ValueError("the history has no row for each epoch")
@@ -168,8 +169,8 @@ class Training(Callback):
         if not state["is_over"]:
             net.steps_.load_state_dict(state)
 
-    def state_of(self, net: Any) -> State:
-        """Return all that a run needs to go on from here, in all processes."""
+    def state_of(self, net: NeuralNet) -> State:
+        """Return all that the training needs to go on from here, in all processes."""
         is_over = net.steps_.is_stopped or len(net.history) >= net.max_epochs
         state: State = {
             "history": json.dumps(list(net.history), default=float),
@@ -181,7 +182,7 @@ class Training(Callback):
             names = ("misses_", "dynamic_threshold_", "best_epoch_", "best_model_weights_")
             state["stopping"] = {name: getattr(self.stopping, name) for name in names}
             state["stopping"]["dynamic_threshold_"] = float(self.stopping.dynamic_threshold_)
-            if is_over:  # The best ones are those that stay.
+            if is_over:  # The net ends with the best weights.
                 state["weights"] = state["stopping"]["best_model_weights_"]
                 state["stopping"]["best_model_weights_"] = None
         if not is_over:
@@ -191,11 +192,11 @@ class Training(Callback):
 
 @dataclass(eq=False, repr=False)
 class _EndOfEpoch(Callback):
-    """Has the processes agree whether an epoch is the last one, and keeps the state after it."""
+    """Lets the processes agree whether an epoch is the last one, and saves the state after it."""
 
     training: Training
 
-    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         steps = net.steps_
         steps.is_stopped = any(steps.ranks.gather(steps.is_stopped))
         if self.training.checkpoint is not None:
@@ -204,7 +205,7 @@ class _EndOfEpoch(Callback):
                 self.training.checkpoint.save(state)
 
 
-def check_callbacks(callbacks: Sequence[Any] | None, validates: bool) -> None:
+def check_callbacks(callbacks: object, validates: bool) -> None:
     """Raise a ValueError for a callback that could not do its work here."""
     if callbacks is not None and not isinstance(callbacks, list | tuple):
         raise ValueError(
@@ -237,8 +238,8 @@ def _objection(callback: Callback, validates: bool) -> str | None:
     return None
 
 
-def named_callbacks(callbacks: Any) -> list[tuple[str, Any]]:
-    """Return callbacks with their names, by default those of their classes; none of no list."""
+def named_callbacks(callbacks: object) -> list[tuple[str, Any]]:
+    """Return the callbacks of a list, each with its name, by default that of its class."""
     given = callbacks if isinstance(callbacks, list | tuple) else ()
     return [
         part
@@ -248,11 +249,11 @@ def named_callbacks(callbacks: Any) -> list[tuple[str, Any]]:
     ]
 
 
-def digests_of_trainers(callbacks: Any) -> list[str]:
+def digests_of_trainers(callbacks: object) -> list[str]:
     """Return digests of the callbacks that may change what is learned.
 
-    All may but skorch's loggers and those whose class says ``only_watches = True``. A state that
-    means nothing in another process is a ValueError.
+    These are all but skorch's loggers and callbacks whose class says ``only_watches = True``. A
+    callback whose state cannot be compared between processes raises a ValueError.
     """
     digests = []
     for name, callback in named_callbacks(callbacks):
@@ -287,7 +288,7 @@ class FitProgress(Callback):
     metric: str
     later: int | None = 0
 
-    def on_train_begin(self, net: Any, X: Any = None, **kwargs: Any) -> None:
+    def on_train_begin(self, net: NeuralNet, X: StepSampler, **kwargs: Any) -> None:
         # Epochs that an earlier process trained count as done.
         n_done, self.begin_, self.n_timed_ = len(net.history) - net.steps_.n_rows_before, 0.0, 0
         n_epochs = net.max_epochs - n_done
@@ -304,7 +305,7 @@ class FitProgress(Callback):
             disable=HIDES_BARS,
         )
 
-    def on_batch_end(self, net: Any, **kwargs: Any) -> None:
+    def on_batch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         self.bar_.update()
         self.n_left_ -= 1
         if not self.begin_:  # The first step is slower than others.
@@ -322,7 +323,7 @@ class FitProgress(Callback):
             told = f"{self.description}: {each:.2g} s a step, so training takes about {shown} more"
             tqdm.write(told, file=sys.stderr)
 
-    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         row = net.history[-1]
         shown = {"epoch": f"{row['epoch']}/{net.max_epochs}", "loss": f"{row['train_loss']:.4f}"}
         if "valid_score" in row:
@@ -333,7 +334,7 @@ class FitProgress(Callback):
             told = f"{self.description}: {facts} ({row['dur']:.1f} s)"
             tqdm.write(told, file=sys.stderr)
 
-    def on_train_end(self, net: Any, **kwargs: Any) -> None:
+    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
         self.bar_.close()
         del self.bar_
 
