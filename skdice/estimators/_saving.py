@@ -278,5 +278,4 @@ def _read_fitted(
         net.initialize()
     load_head(net.module_, place)
     net.module_.exported = network["onnx"]
-    net.drop_training_state()
     return Fitted(**learned, reader=reader, net=net)

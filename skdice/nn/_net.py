@@ -168,8 +168,9 @@ class TextNet(NeuralNet):
                     pass
                 finally:
                     self.notify("on_train_end", X=X, y=y)
-        finally:
-            self.drop_training_state()
+        finally:  # A pickle of the net is as large as its weights.
+            self.module_.zero_grad(set_to_none=True)
+            self.optimizer_ = self.steps_ = None
         return self
 
     def on_train_begin(self, net: NeuralNet, X: StepSampler, y: None = None, **_: Any) -> None:
@@ -187,11 +188,6 @@ class TextNet(NeuralNet):
             n_steps=X.n_steps * self.max_epochs,
             n_rows_before=len(self.history),
         )
-
-    def drop_training_state(self) -> None:
-        """Drop what only the next step would need, so that a pickle is as large as the weights."""
-        self.module_.zero_grad(set_to_none=True)
-        self.optimizer_ = self.steps_ = None
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle that a callback makes has no training data.
