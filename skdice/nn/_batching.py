@@ -31,7 +31,6 @@ _GPU_PIECES = 2**14
 PADDED_MULTIPLE, _WORD_MULTIPLE = 8, 16
 # The tensors of a batch with a row for each window; all others have a row for each item.
 _OF_WINDOWS = ("input_ids", "attention_mask", "token_type_ids")
-# The losses ignore items with this target.
 # Attention on a GPU copies a mask in every layer if its width is no multiple of this.
 _GPU_MULTIPLE = 8
 
