@@ -39,7 +39,8 @@ def fitted_state(estimator):
     fitted, task = internals(estimator).fitted, internals(estimator).task
     left_out = ("net", "reader", "task")
     state = {f.name: getattr(fitted, f.name) for f in fields(fitted) if f.name not in left_out}
-    return state | {field.name: getattr(task, field.name) for field in fields(task)}
+    of_task = {f.name: getattr(task, f.name) for f in fields(task) if f.name != "decision"}
+    return state | of_task | task.decision_attributes
 
 
 def encoded_rows(estimator, X):

@@ -234,57 +234,39 @@ def _train_network(plan: Plan, run: Run, number: int) -> Done:
 
 
 def _initialize(
-    plan: Plan,
-    run: Run,
-    settings: Settings,
-    net: TextNet,
-    rng: np.random.Generator,
-    ranks: Ranks,
+    plan: Plan, run: Run, settings: Settings, net: TextNet, rng: np.random.Generator, ranks: Ranks
 ) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
     """Make the weights of a network; return where its state is kept, and that to go on from."""
-    initial, seed = plan.prepared.initial, run.seed
+    prepared, directory = plan.prepared, settings.checkpoint_dir
+    checkpoint = state = None
     with quiet_transformers():
         net.initialize()
-        module, checkpoint, state = net.module_, None, None
+        module = net.module_
         if module.trained_labels is not None:
             _warn_of_other_classes(plan, module.trained_labels)
         # The files of the base model are on this machine from here on.
-        if settings.checkpoint_dir is not None or ranks.count > 1:
-            checkpoint, state = _find_checkpoint(plan, run, settings, rng, ranks)
-        if state is None and initial is not None:
-            initial.apply(module)
+        if directory is not None or ranks.count > 1:
+            # If no state is kept, the first of several processes may have callbacks of its own.
+            alike = settings if directory is not None else replace(settings, callbacks=None)
+            kind = torch.device(settings.device).type
+            digests = {
+                "parameters": digest([relevant_parameters(alike, "in fits"), kind, run.seed]),
+                "base model": digest(base_model_digest(settings.model)),
+                "package versions": digest(installed_versions()),
+                "training data": digest([prepared.task, run.training_set.dataset, rng]),
+                "held-out data": digest(prepared.valid),
+            }
+            if directory is not None:
+                checkpoint = DirectoryCheckpoint(directory, digest([digests, ranks.count]))
+                state = checkpoint.load()
+            history = None if state is None else state.get("history")
+            ranks.compare({**digests, _SAVED_STATE: digest(history)})
+        if state is None and prepared.initial is not None:
+            prepared.initial.apply(module)
     if ranks.count > 1:
         ranks.copy_first(module.state_dict().values())
-        own = np.random.SeedSequence([seed, ranks.index]).generate_state(1)
+        own = np.random.SeedSequence([run.seed, ranks.index]).generate_state(1)
         seed_generators(int(own[0]), net.device)
-    return checkpoint, state
-
-
-def _find_checkpoint(
-    plan: Plan, run: Run, settings: Settings, rng: np.random.Generator, ranks: Ranks
-) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
-    """Return where the state of a run is kept, and that to go on from, if there is one.
-
-    All that a run depends on has to be alike in every process.
-    """
-    prepared, directory = plan.prepared, settings.checkpoint_dir
-    if directory is None:
-        # Nothing is kept of the run: the first of several processes may have callbacks of its own.
-        settings = replace(settings, callbacks=None)
-    kind = torch.device(settings.device).type
-    digests = {
-        "parameters": digest([relevant_parameters(settings, "in fits"), kind, run.seed]),
-        "base model": digest(base_model_digest(settings.model)),
-        "package versions": digest(installed_versions()),
-        "training data": digest([prepared.task, run.training_set.dataset, rng]),
-        "held-out data": digest(prepared.valid),
-    }
-    checkpoint = state = None
-    if directory is not None:
-        checkpoint = DirectoryCheckpoint(directory, digest([digests, ranks.count]))
-        state = checkpoint.load()
-    history = None if state is None else state.get("history")
-    ranks.compare({**digests, _SAVED_STATE: digest(history)})
     return checkpoint, state
 
 
