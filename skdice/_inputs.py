@@ -1,4 +1,4 @@
-"""Checks of X, y and sample_weight; errors name what was got, what is allowed and which row."""
+"""Checks of X, y and sample_weight; errors say what was got, what is allowed, and in which row."""
 
 import numbers
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
@@ -33,7 +33,7 @@ def check_rows(rows: Any, name: str, what: str) -> list[Any]:
 
 
 def number_distinct(values: Iterable[Hashable]) -> tuple[np.ndarray, list[Any]]:
-    """Return the number of each value, counted in the order they come in, and the distinct ones."""
+    """Return the number of each value and the distinct values, in the order of their occurrence."""
     known: dict[Any, int] = {}
     numbers = [known.setdefault(value, len(known)) for value in values]
     return np.array(numbers, dtype=np.int64), list(known)
@@ -91,7 +91,7 @@ def object_array(rows: Sequence[T]) -> ObjectArray[T]:
 
 
 def column_names(X: Any) -> list[Any] | None:
-    """Return the names of the columns of a table; None of anything that has no names."""
+    """Return the names of the columns of a table, or None if there are no names."""
     X = indexable_rows(X) if is_table(X) else None
     return list(X.columns) if isinstance(X, pd.DataFrame) else None
 
@@ -185,7 +185,7 @@ def check_tags(y: Any, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def check_y(y: Any, n_rows: int, what: str, X: str = "X", name: str = "y") -> list[Any]:
-    """Return the rows of y as a list, as many as those of X; ``what`` says what one should be."""
+    """Return the rows of y as a list of ``n_rows``; errors say ``what`` a row should be."""
     if y is None:
         raise ValueError(
             f"requires {name} to be passed, but the target {name} is None: it must be {what}."
@@ -210,7 +210,7 @@ def list_spans(row: Any, name: str, i: int) -> list[Any]:
 
 
 def read_span(span: Any, name: str, where: str) -> Span:
-    """Return (start, end, label), wherever it lies; a score after them is not looked at.
+    """Return (start, end, label), which may lie outside of its text; a score is not looked at.
 
     For the error, ``name`` is "y" or another argument, and ``where`` such as "row 3".
     """
@@ -235,7 +235,7 @@ def read_span(span: Any, name: str, where: str) -> Span:
 def check_span(
     span: Any, name: str, where: str, size: int | None = None, unit: str = "words"
 ) -> Span:
-    """Return (start, end, label) of a text, in whose ``size`` it must lie, if that is given."""
+    """Return (start, end, label), which must lie within ``size`` units if that is given."""
     start, end, label = read_span(span, name, where)
     if start >= end:
         raise ValueError(
@@ -280,7 +280,7 @@ def check_sample_weight(sample_weight: Any, n_texts: int) -> np.ndarray | None:
 
 
 def list_items(value: Any) -> list[Any] | None:
-    """Return what an ordered container holds; None for texts, tables and anything else.
+    """Return the items of an ordered container; None for texts, tables and anything else.
 
     Objects in a list, tuple, array or Series are passed on, not copied. Columns of other libraries
     have ``to_list``, ``tolist`` or ``to_pandas``, or a length.
@@ -301,7 +301,7 @@ def list_items(value: Any) -> list[Any] | None:
 
 
 def describe(value: Any) -> str:
-    """Say what a value is, for an error."""
+    """Return a value and its type in words, for an error."""
     if value is None:
         return "None"
     if isinstance(value, int) and value.bit_length() > 63:  # Python refuses to print the largest.

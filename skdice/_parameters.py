@@ -31,15 +31,15 @@ _NEVER_COUNT = frozenset({"verbose", "n_jobs"})
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a parameter may be, what it means, and what it has a say in."""
+    """What a parameter may be, what it means, and what depends on it."""
 
     kind: str  # what it may be, for readers
     # Takes the name of the class, that of the parameter, and its value; raises a ValueError.
     check: Check | None = None
-    # Whether another value makes another fit, only other predictions ("in predictions"), or changes
-    # nothing but how they come about ("never").
+    # What another value changes: the fit ("in fits"), only the predictions ("in predictions"), or
+    # neither ("never").
     counts: str = "in fits"
-    # Takes the value and returns the part of it that makes another fit, by default all of it.
+    # Returns the part of a value that the fit depends on; by default all of it.
     counted: Callable[[Any], Any] | None = None
     on_card: bool = True  # whether a model card names it
     rare: bool = False  # whether it is one of the "Other Parameters", which few have to set
@@ -93,7 +93,7 @@ def parameters_of(cls: Any) -> dict[str, Parameter]:
 
 
 def _texts_of(cls: Any) -> dict[str, str]:
-    """Return what the docstrings of a class and its bases say of parameters, by their names."""
+    """Return the text on each parameter in the docstrings of a class and its bases."""
     docs = "".join(inspect.cleandoc(base.__doc__ or "") + "\n" for base in reversed(cls.__mro__))
     found = re.findall(r"^(\w+)(?: : .*)?\n((?: {4}.+\n)+)", docs, re.MULTILINE)
     return {name: textwrap.dedent(text) for name, text in found}
@@ -109,9 +109,9 @@ def _with_options(parameter: Parameter, kind: Any) -> Parameter:
 
 
 def relevant_parameters(instance: Any, where: str = "in predictions") -> dict[str, Any]:
-    """Return the parameters of an object that decide what it predicts, or the part that does.
+    """Return the parameters of an object that its predictions depend on.
 
-    With "in fits", those are left out that change predictions alone.
+    With "in fits", parameters that change predictions alone are left out.
     """
     stated = parameters_of(type(instance)) if is_dataclass(instance) else {}
     without = ("never", "in predictions") if where == "in fits" else ("never",)
@@ -137,8 +137,8 @@ def check_parameters(instance: Any, names: Collection[str] | None = None) -> Non
 def parametrised(cls: type[T]) -> type[T]:
     """Make the fields of a class its parameters.
 
-    The section "Parameters" of its docstring, which says what its own ones mean, becomes a list of
-    all of them, and ``%(name)s`` becomes the text that the class has as ``_texts[name]``.
+    The section "Parameters" of its docstring describes the parameters that the class adds; it
+    becomes a list of all parameters. ``%(name)s`` is replaced by ``_texts[name]`` of the class.
     """
     made = dataclass(eq=False, repr=False, kw_only=True)(cls)
     # Signatures show types, not what stands beside them.
@@ -209,7 +209,7 @@ check_verbose = partial(check_number, low=0, integer=True, words=(True, False))
 def not_allowed(
     owner: str, name: str, allowed: str, got: Any, error: type[Exception] = ValueError
 ) -> Exception:
-    """Return the error for a parameter, which is to be what is allowed, in scikit-learn's words."""
+    """Return the error for a parameter that is not what is allowed, in scikit-learn's words."""
     return error(f"The {name!r} parameter of {owner} must be {allowed}. Got {got!r} instead.")
 
 

@@ -1,4 +1,4 @@
-"""Estimators as searches and comparisons take them: perhaps at the end of a pipeline."""
+"""Estimators that may be the last step of a pipeline."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +35,7 @@ def with_parameters(estimator: BaseEstimator, parameters: Mapping[str, Any]) -> 
 
 
 def silenced(estimator: BaseEstimator) -> Any:
-    """Return an unfitted copy of which no step shows anything."""
+    """Return an unfitted copy whose steps show no progress."""
     quiet = {
         name: type(value)(0)  # Some take a bool only, others an int.
         for name, value in estimator.get_params().items()

@@ -1,4 +1,4 @@
-"""What users pass as X and y, for signatures; what is allowed is checked where it is used."""
+"""Types of X and y for signatures; what is allowed is checked where the values are used."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import (
@@ -57,7 +57,7 @@ T = TypeVar("T")
 if TYPE_CHECKING:
 
     class ObjectArray(np.ndarray[tuple[int], np.dtype[np.object_]], Generic[T]):
-        """A one-dimensional object array, of which one knows what is in it."""
+        """A one-dimensional object array with items of a known type."""
 
         def __iter__(self) -> Iterator[T]: ...  # type: ignore[override]
         @overload  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""The categories of warnings that one may want to filter."""
+"""The categories of warnings that a user may want to filter, and functions that warn."""
 
 import inspect
 import os
@@ -12,7 +12,7 @@ __all__ = ["TruncationWarning"]
 
 _HERE = os.path.dirname(__file__) + os.sep
 _IS_SILENT = ContextVar("_IS_SILENT", default=False)  # in this thread
-FILTERS = threading.RLock()  # All threads have the same filters of warnings, so they take turns.
+FILTERS = threading.RLock()  # All threads share the filters of warnings, so they take turns.
 
 
 class TruncationWarning(UserWarning):

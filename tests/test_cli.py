@@ -170,7 +170,7 @@ def test_every_task_as_in_python(folder, run, tiny_bert, file, task, cls, lines)
 
 
 def test_fit_with_a_file_to_validate_on(folder, run, tiny_bert):
-    options = f"--model {tiny_bert} --epochs 2 {FAST} --valid test.conll --set patience=1"
+    options = f"--model {tiny_bert} --loss ce --epochs 2 {FAST} --valid test.conll --set patience=1"
     status, out, _ = run(f"fit train.conll --out t {options}")
     assert status == 0
     saved = load_pretrained("t")

@@ -89,8 +89,8 @@ def _option(text: str, **how: Any) -> dict[str, Any]:
 
 
 _SEVERAL: Any = {"metavar": "NAME=VALUE", "type": _assignment, "nargs": "+", "action": "extend"}
-# All arguments. Those that are parameters of estimators or of compare_losses have their names. What
-# stands behind a colon is the command that has an argument of its own.
+# All arguments. An argument has the name of the parameter of an estimator or of compare_losses that
+# it sets. After a colon stands the command that has an argument of its own.
 _ARGUMENTS = {
     "data": _option("CoNLL, CoNLL-U, pairs or labelled texts in TSV or CSV, or SQuAD JSON"),
     "test": _option("the same to score on"),

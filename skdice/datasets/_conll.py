@@ -110,7 +110,7 @@ def read_conll(
 
 
 def write_conll(path: FilePath, X: TokenLists, y: TagSequences) -> None:
-    """Write words and tags such that :func:`read_conll` reads the same.
+    """Write words and tags to a file from which :func:`read_conll` reads the same.
 
     Each line has a word, a space and its tag; an empty line follows each sentence.
 

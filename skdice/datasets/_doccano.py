@@ -14,7 +14,7 @@ from ._text_files import FilePath
 def read_doccano(path: FilePath, *, offsets: str = "utf-16") -> tuple[list[str], list[list[Span]]]:
     """Read texts with entities from an export of doccano.
 
-    A text of which the file says that it has no entities is returned with none. doccano writes the
+    A text that was annotated without entities has an empty list. doccano writes the
     same of texts that nobody has looked at yet: export the approved ones only. Texts without
     annotations, labels of whole texts, relations and comments are left out; a warning counts them.
 

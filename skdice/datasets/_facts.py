@@ -69,7 +69,7 @@ Names = Mapping[str, list[str]]
 
 
 def list_names() -> Names:
-    """Return what may stand in the slots of names; none is a part of another one."""
+    """Return the names for each slot of names; no name is a part of another one."""
     person, place, _ = make_language(ambiguity=0)
     persons = [f"{first} {last}" for first in person.first for last in person.names]
     return {"A": persons, "B": persons, "P": place.names}
@@ -78,7 +78,7 @@ def list_names() -> Names:
 def draw_fact(
     rng: random.Random, names: Names, relation: Relation, given: Mapping[str, str] | None = None
 ) -> Fact:
-    """Draw a fact of a relation; what is given stands in its slots."""
+    """Draw a fact of a relation; ``given`` has the words of some slots."""
     values = {"T": str(rng.randrange(1850, 2025)), **(given or {})}
     for slot in _SLOT.findall(relation.wordings[0]):
         if slot == "W":

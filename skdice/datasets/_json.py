@@ -18,7 +18,7 @@ _KINDS: dict[type, str] = {
 
 def read_objects(path: FilePath) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yield row, place (for errors) and value of the objects of a JSON list or of JSON lines."""
-    # Strings of JSON have no line ends in them, and between values all kinds are the same.
+    # Strings of JSON have no line ends in them, and between values all line ends mean the same.
     text = LINE_END.sub("\n", read_text(path))
     if not text.strip():
         return

@@ -1,4 +1,4 @@
-"""The invented names and the English words of which the generators make sentences."""
+"""The invented names and the English words that the generators make sentences from."""
 
 import random
 import re
@@ -21,7 +21,7 @@ class EntityType(NamedTuple):
 
 
 def make_language(ambiguity: float) -> list[EntityType]:
-    """Give each type its names, a share of which is ambiguous."""
+    """Return the entity types; this share of the names of each is ambiguous."""
     types = []
     for block in _TYPES.strip().split("\n\n"):
         head, _, clauses = block.partition("\n")
@@ -34,8 +34,8 @@ def make_language(ambiguity: float) -> list[EntityType]:
     return types
 
 
-# Of each type: its name; endings of invented names; first and last words of longer entities; common
-# nouns that fit the clauses; and the clauses.
+# Each type has its name, endings of invented names, first and last words of longer entities, common
+# nouns that fit the clauses, and the clauses.
 _TYPES = """
 PER | son well ley mond | Anna Peter Maria David | Junior Senior | nurse farmer judge clerk painter
 @ smiled | @ resigned | WHO thanked @ | WHO married @ | @ told reporters | WHO interviewed @

@@ -16,7 +16,7 @@ def make_pairs(
     hard_share: float = 0.8,
     random_state: RandomState = None,
 ) -> tuple[list[tuple[str, str]], npt.NDArray[np.int64]]:
-    r"""Generate pairs of English-like sentences, of which some say the same.
+    r"""Generate pairs of English-like sentences; the sentences of some pairs say the same.
 
     The sentences of a positive pair say the same in other words: in active and passive, or from
     either side (``"Anna sold 9 lamps to Peter."``, ``"Peter bought 9 lamps from Anna."``). In a

@@ -9,10 +9,10 @@ from .._parameters import RandomState, check_number, check_option, make_rng
 from ..text import write_tags
 from ._language import PEOPLE, PRONOUNS, EntityType, make_language
 
-# Words of a name, and how often there are so many.
+# The numbers of words that a name may have, and how often each number occurs.
 _SIZES, _WEIGHTS = (1, 2, 3, 4), (4, 4, 2, 1)
 _MOST_LISTED = 6
-# Of the names of two words or more, those that have another name inside if names are nested.
+# If names are nested, this share of the names of two words or more have another name inside.
 _NESTED_SHARE = 0.8
 _CONNECTIVES = ("and", "but", "while", "because", "so", ";", "before", "until")
 _MODIFIERS = ("on Monday", "last week", "after lunch", "every spring", "at midnight")

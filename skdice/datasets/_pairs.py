@@ -87,7 +87,7 @@ def read_pairs(
 
 
 def _find_layout(path: FilePath, line: str, separator: str) -> str:
-    """Return the layout of which the first line of a file has the columns."""
+    """Return the layout whose columns the first line of a file has."""
     # The csv module refuses very long fields.
     fields = next(csv.reader([line[:100_000]])) if separator == "," else line.split(separator)
     # The file may quote the names in its header.

@@ -1,4 +1,4 @@
-"""What the formats of annotation tools share: offsets of characters, what is left out."""
+"""What the formats of annotation tools share: offsets, and counts of what is left out."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ class Mention(NamedTuple):
     start: Any
     end: Any
     label: Any
-    # What the file says stands there, if it does.
+    # The text of the span according to the file, if the file has it.
     text: str | None = None
 
 

@@ -56,7 +56,7 @@ def _parse_quoted(path: FilePath, text: str, separator: str) -> list[Record]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     records = []
     number = 1
-    # The limit is one for the whole process: a text may be longer, others' limit must stay.
+    # The limit belongs to the whole process, so it is raised for this file and restored.
     limit = csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     try:
         for fields in reader:
@@ -121,5 +121,5 @@ def make_labels(
 
 
 def is_integer(label: str) -> bool:
-    """Whether int64 can hold a label such that it is written the same again."""
+    """Whether a label is an int64 that is written exactly like it."""
     return bool(_INTEGER.fullmatch(label)) and _INT64.min <= int(label) <= _INT64.max

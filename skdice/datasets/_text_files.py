@@ -81,7 +81,7 @@ def words_and_tags(
 
 
 def first_line(text: str) -> str:
-    """Return the first line of a file, whatever it ends in."""
+    """Return the first line of a file, which may end in LF, CRLF or CR."""
     return LINE_END.split(text, maxsplit=1)[0]
 
 
@@ -119,12 +119,12 @@ def write_text(path: FilePath, text: str) -> None:
 
 
 def check_encodable(text: str, where: str) -> None:
-    """Refuse what UTF-8 cannot hold."""
+    """Raise a ValueError if UTF-8 cannot hold a text."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         got = f"{where} has half of a surrogate pair, {text[error.start]!r}"
-        raise ValueError(f"Texts must be such that UTF-8 can hold them; {got}.") from error
+        raise ValueError(f"UTF-8 cannot hold all texts: {got}.") from error
 
 
 def shorten(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What becomes of gold entities, label by label: found, confused, missed."""
+"""A table of gold labels by predicted labels: entities that were found, confused or missed."""
 
 from collections import Counter
 from typing import TYPE_CHECKING

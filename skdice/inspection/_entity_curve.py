@@ -18,7 +18,7 @@ _ISO_F1 = (0.2, 0.4, 0.6, 0.8, 0.9)
 class EntityCurve(NamedTuple):
     """Precision and recall of the entities with at least the score of each threshold, rising.
 
-    As of `precision_recall_curve`, both have a last point, of no entity: precision 1, recall 0.
+    As in `precision_recall_curve`, the last point stands for no entity: precision 1, recall 0.
     """
 
     precision: np.ndarray
@@ -152,7 +152,7 @@ def _curve(n_gold: int, found: Sequence[tuple[str, float, bool]]) -> EntityCurve
 
 
 def _plot_curve(ax: "Axes", label: str, curve: EntityCurve, style: dict[str, Any]) -> Any:
-    """Plot the curve with a mark at its start, or only say in the legend why there is none."""
+    """Plot the curve with a mark at its start; without a curve, the legend says why."""
     label = label.replace("$", r"\$")  # A dollar would begin a formula.
     if not curve.n_gold or not len(curve.thresholds):
         reason = "none found" if curve.n_gold else "no gold"

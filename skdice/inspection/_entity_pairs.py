@@ -1,4 +1,4 @@
-"""Gold and predicted entities: as users pass them, and which of them answer each other."""
+"""Gold and predicted entities: as users pass them, and in pairs."""
 
 import math
 import numbers
@@ -24,14 +24,14 @@ ENTITY_KINDS = (
 
 
 class EntityRow(NamedTuple):
-    """The entities of a sentence, each with its highest score (1 without scores)."""
+    """The entities of a sentence with their scores: the highest of equal ones, 1 without scores."""
 
     spans: dict[EntitySpan, float]
     n_words: int | None
 
 
 class EntityPair(NamedTuple):
-    """A gold entity with the predicted one that answers it; one of them may be missing."""
+    """A gold entity and the predicted one that it is compared with; one of them may be missing."""
 
     gold: EntitySpan | None
     predicted: EntitySpan | None
@@ -61,7 +61,7 @@ def read_entities(
 ) -> list[EntityRow]:
     """Read rows of tags or of (start, end, label), or with scores what ``predict_spans`` gives.
 
-    `n_words` has the words of each sentence, None where that is not known.
+    `n_words` has the number of words of each sentence, None where it is not known.
     """
     what = "Entity(start, end, label, score)" if has_scores else "tags or of (start, end, label)"
     if n_words is None:
@@ -100,7 +100,7 @@ def _read_score(entity: Any, where: str) -> float:
 
 
 class EntityDisplay:
-    """What pictures of entities share."""
+    """Base of the pictures of entities."""
 
     from_predictions: ClassVar[Callable[..., Any]]
 

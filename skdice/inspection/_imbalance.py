@@ -133,7 +133,7 @@ def _in_order(name: Any) -> tuple[str, Any]:
 
 
 def _are_answers(rows: Sequence[object], X: Any) -> bool:
-    """Tell answers from labels: bare str are answers if `X` names question and context."""
+    """Whether rows are answers and not labels; str are answers if `X` has question and context."""
     if isinstance(rows[0], str) and X is not None:
         first = column_names(X) or check_rows(X, "X", "questions")[0]
         return isinstance(first, list | Mapping) and {"question", "context"} <= set(first)
@@ -158,7 +158,7 @@ def _report_answers(rows: Sequence[object], X: Any) -> pd.DataFrame:
 def _make_frame(
     count: int, negatives: int | None, classes: list[tuple[Any, int]], n_items: int
 ) -> pd.DataFrame:
-    """Put the whole, with its negatives if it has two sides, above one row for each class."""
+    """Return the table: a row for the whole data set, then one for each class."""
     classes.sort(key=lambda item: (-item[1], _in_order(item[0])))
     positives = None if negatives is None else count - negatives
     rows = [(count, negatives, positives), *((n, n_items - n, n) for _, n in classes)]

@@ -15,7 +15,7 @@ from .._parameters import Parameter, check_parameters, number, option, parametri
 ClassWeight: TypeAlias = ArrayLike | Tensor | None
 # The target of items that take no part.
 IGNORE_INDEX = -100
-# Stands for logits of -inf (masked classes), whose differences and gradients would not be numbers.
+# Replaces logits of -inf (masked classes): their differences and gradients would be NaN.
 _LOWEST = -1e30
 
 
@@ -108,7 +108,7 @@ class Loss(BaseEstimator, nn.Module):
     graphable: ClassVar[bool] = False
     # About how many steps the sums are formed over in training.
     memory = 0.0  # type: float | str
-    # Whether a batch has one loss, or each item, of which the mean is taken.
+    # Whether there is one loss for a batch, or one for each item, whose mean is the loss.
     level = "example"  # type: Literal["batch", "example"]
     # The class weights as they were given, a copy of their values, and on the device.
     _sent_weight = None  # type: tuple[Any, Tensor, Tensor] | None
@@ -160,7 +160,7 @@ class Loss(BaseEstimator, nn.Module):
         return self.value(self.sums(logits, target, sample_weight))
 
     def sums(self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
-        """Compute what the loss needs to know of some items, additive over items.
+        """Compute the sums that the loss needs; they are additive over items.
 
         Parameters are those of :meth:`forward`.
 
@@ -182,7 +182,7 @@ class Loss(BaseEstimator, nn.Module):
         return sums[0] / sums[1].masked_fill(sums[1] == 0, 1.0)
 
     def total_weight(self, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
-        """Return what the mean over some items is divided by, a scalar tensor; it adds up.
+        """Return the divisor of the mean over some items, a scalar tensor that is additive.
 
         Parameters are those of :meth:`forward`; it needs no logits.
         """
@@ -215,7 +215,7 @@ class Loss(BaseEstimator, nn.Module):
         raise NotImplementedError
 
     def _unit_weight(self, weight: Tensor, counts: Tensor) -> Tensor:
-        """Return the weights of what :meth:`item_losses` returns, from those of the targets.
+        """Turn weights of targets into weights of the units that :meth:`item_losses` returns.
 
         ``counts`` is positive for each target that counts.
         """
@@ -270,7 +270,7 @@ class Loss(BaseEstimator, nn.Module):
                 )
             if sample_weight.ndim < valid.ndim:
                 sample_weight = sample_weight.unsqueeze(1).expand_as(valid)
-            # Those of ignored items may be anything.
+            # Ignored items may have any weight, even NaN.
             sample_weight = sample_weight.to(logits).masked_fill(~valid, 0.0)
             _check_weights("sample_weight", "item", sample_weight)
         weight = sample_weight
@@ -288,13 +288,13 @@ class Loss(BaseEstimator, nn.Module):
 
     def _class_weight(self, logits: Tensor, shape: tuple[int, ...]) -> Tensor:
         what = f"The 'class_weight' parameter of {type(self).__name__}"
-        # What was sent to a device stays there: to send it again would wait for the device.
+        # The weights stay on the device: sending them again would wait for it.
         is_compiling = torch.compiler.is_compiling()
         if self._sent_weight is not None:
             source, values, weight = self._sent_weight
             is_there = (weight.dtype, weight.device) == (logits.dtype, logits.device)
             is_there = is_there and source is self.class_weight and weight.shape == shape
-            # An array may have been changed in place; to look at one on a device would wait for it.
+            # An array on the CPU may have been changed in place. Reading a device would wait.
             is_known = is_compiling or values.device.type != "cpu"
             if is_there and (is_known or torch.equal(values, torch.as_tensor(self.class_weight))):
                 return weight
@@ -323,21 +323,21 @@ class Loss(BaseEstimator, nn.Module):
 def against_rest(logits: Tensor) -> Tensor:
     """Return the logit of each class against all others, ``log p - log(1 - p)``.
 
-    Where p is near one, as only that of the top class of a row can be, ``1 - p`` has no digits
-    left; there the log-sum-exp of the *other* logits stands for it.
+    If p is near one, ``1 - p`` has no digits left. Only the top class of a row can have such a p.
+    Its ``log(1 - p)`` comes from the log-sum-exp of the *other* logits.
     """
     logits = logits.clamp_min(_LOWEST)
     top = logits.argmax(1, keepdim=True)
     is_top = torch.zeros_like(logits, dtype=torch.bool).scatter(1, top, True)
     others = logits.masked_fill(is_top, -torch.inf).logsumexp(1, keepdim=True)
     log_p = logits.log_softmax(1)
-    # That of the top class is left out of exp, too, or its gradient would be 0 times infinity.
+    # The top class is left out of exp as well, or its gradient would be 0 times infinity.
     log_rest = torch.log1p(-log_p.masked_fill(is_top, -torch.inf).exp())
     return torch.where(is_top, logits - others, log_p - log_rest)
 
 
 def accumulator(tensor: Tensor) -> Tensor:
-    """Return the tensor in the widest float type of its device, for long sums."""
+    """Return the tensor in the widest float type of its device, so that long sums are exact."""
     return tensor if tensor.device.type == "mps" else tensor.double()
 
 

@@ -1,4 +1,4 @@
-"""Losses of windows: of starts and ends of spans in them, and of matches of the two."""
+"""Losses of windows of text: for the starts and ends of spans, and for pairs of the two."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,18 +12,18 @@ from ._base import Loss, accumulator
 from ._cross_entropy import CrossEntropyLoss
 
 MatchCandidates = Literal["all", "gold", "pred_and_gold", "pred_gold_random"]
-# The share of words that "pred_gold_random" takes as starts, and as ends, besides.
+# The share of all words that "pred_gold_random" adds as starts, and as ends.
 _RANDOM_SHARE = 0.01
 
 
 class WindowTarget(NamedTuple):
-    """What is right for the items of some windows: positions of contexts, or words."""
+    """The targets of the items of some windows; an item is a position of a context, or a word."""
 
     # (n_items, 2): whether a span starts there, and ends there; 0, 1 or ignore_index for both.
     border: Tensor
-    row: Tensor  # (n_items,): the window of each, 0, 1, ...; those of one lie side by side.
-    # Of queries only: the number of each word in its window, 0, 1, ..., (n_items,), and whether the
-    # words i and j are start and end of an entity, (n_windows, longest, longest), bool.
+    row: Tensor  # (n_items,): the window of each item, 0, 1, ...; a window's items are adjacent.
+    # With queries only: ``place``, (n_items,), is the number of each word in its window; ``match``,
+    # (n_windows, longest, longest), says whether words i and j are start and end of an entity.
     place: Tensor | None = None
     match: Tensor | None = None
 
@@ -33,9 +33,9 @@ Part = tuple[Tensor, Tensor, Tensor | None]
 
 
 class CombinedLoss(BaseEstimator, nn.Module):
-    """Base of the weighted means of what one ``loss`` gives for several parts of the logits.
+    """Base of losses that are the weighted mean of one ``loss`` over several parts of the logits.
 
-    They have the protocol of :class:`Loss`, but for its parameters; targets are a `WindowTarget`.
+    They have the methods of :class:`Loss`, but not its parameters; targets are a `WindowTarget`.
     """
 
     span_weights: Sequence[float]  # of the parts in the mean
@@ -46,19 +46,19 @@ class CombinedLoss(BaseEstimator, nn.Module):
 
     @staticmethod
     def target(batch: Mapping[str, Tensor]) -> WindowTarget:
-        """Return the target that a batch has."""
+        """Return the target of a batch."""
         return WindowTarget(batch["target"], batch["row"], batch.get("place"), batch.get("match"))
 
     def parts(
         self, logits: Tensor, target: WindowTarget, sample_weight: Tensor | None
     ) -> list[Part]:
-        """Return what the loss is taken of, part by part: first the starts and the ends."""
+        """Return the arguments of the loss for each part: the starts, the ends, others."""
         return [
             (logits[:, i], target.border[:, i].long(), _weight_of(i, sample_weight)) for i in (0, 1)
         ]
 
     def total_weight(self, target: WindowTarget, sample_weight: Tensor | None = None) -> Tensor:
-        """Return what a separable loss of some windows is divided by, a scalar; it adds up."""
+        """Return the divisor of a separable loss for some windows, a scalar that is additive."""
         raise NotImplementedError
 
     def forward(
@@ -66,7 +66,7 @@ class CombinedLoss(BaseEstimator, nn.Module):
     ) -> Tensor:
         """Compute the loss.
 
-        Weights are those of the items, the same in all of a window, or of each part of the items,
+        Weights have the shape (n_items,), with one weight for all items of a window, or
         (n_items, n_parts).
         """
         return self.value(self.sums(logits, target, sample_weight))
@@ -74,7 +74,7 @@ class CombinedLoss(BaseEstimator, nn.Module):
     def sums(
         self, logits: Tensor, target: WindowTarget, sample_weight: Tensor | None = None
     ) -> Tensor:
-        """Compute what the loss needs to know of some windows, additive over windows."""
+        """Compute the sums that the loss needs; they are additive over windows."""
         parts = self.parts(logits, target, sample_weight)
         return torch.cat([self.loss.sums(*part) for part in parts])
 
@@ -101,16 +101,16 @@ class CombinedLoss(BaseEstimator, nn.Module):
 
 
 def is_over_positions(loss: Any) -> bool:
-    """Whether a loss is taken over the positions of a window; no subclass of cross-entropy is."""
+    """Whether a loss is a softmax over the positions of a window: cross-entropy, no subclass."""
     return type(loss) is CrossEntropyLoss
 
 
 class SpanLoss(CombinedLoss):
     """Mean of the loss of the starts and the loss of the ends of answers.
 
-    :class:`CrossEntropyLoss` is taken over the positions of each window (one softmax, of which one
-    position is right), every other loss over single positions (a sigmoid each). The logits, of
-    shape (n_items, 2), are the scores of the positions as start and as end.
+    :class:`CrossEntropyLoss` has one softmax over the positions of each window, and one position is
+    right. Every other loss has a sigmoid for each position. The logits, of shape (n_items, 2), are
+    the scores of the positions as start and as end.
     """
 
     span_weights = (1.0, 1.0)
@@ -125,7 +125,7 @@ class SpanLoss(CombinedLoss):
             start, end = (self._softmax_sums(*part, target.row) for part in parts)
         else:
             start, end = (self.loss.sums(*part) for part in parts)
-        # Both means have the same divisor.
+        # The starts and the ends have the same divisor.
         return (start + end) / 2
 
     def value(self, sums: Tensor) -> Tensor:
@@ -148,7 +148,7 @@ class SpanLoss(CombinedLoss):
         if logits.dtype in (torch.float16, torch.bfloat16):
             logits = logits.float()
         logits = logits.masked_fill(target == self.loss.ignore_index, 0.0)
-        # There are as many places as positions: there are no more windows than that.
+        # One place for each position is enough: there are at most as many windows.
         top = torch.full_like(logits, -torch.inf).scatter_reduce(0, row, logits.detach(), "amax")
         exponential = accumulator((logits - top[row]).exp())
         total = torch.zeros_like(exponential).index_add(0, row, exponential)
@@ -163,14 +163,14 @@ class SpanLoss(CombinedLoss):
 class QueryLoss(CombinedLoss):
     """Weighted mean of the losses of starts, ends and matches (BERT-MRC, Li et al., ACL 2020).
 
-    The loss is taken over single words (starts, ends) and over pairs of words (matches):
-    ``match_candidates`` are "all" pairs of a window, those of a "gold" start and a gold end, of a
-    predicted or gold start and end, or these and some random ones, drawn anew in each call of
-    ``sums``. ``span_weights`` are divided by their sum.
+    Starts and ends are scores of single words, matches are scores of pairs of words.
+    ``match_candidates`` says which pairs count: "all" pairs of a window; "gold" takes a gold start
+    and a gold end; "pred_and_gold" a predicted or gold start and end; "pred_gold_random" adds some
+    random words, drawn anew in each call of ``sums``. ``span_weights`` are divided by their sum.
 
-    The logits, of shape (n_items, 2 + 2 size), are the scores of each word as start and as end, and
-    the two vectors whose product with those of other words is the score of a match: that of a
-    start, that of an end.
+    The logits, of shape (n_items, 2 + 2 size), are the score of each word as start, its score as
+    end, and two vectors: the product of the first vector of a start with the second vector of an
+    end is the score of their match.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class QueryLoss(CombinedLoss):
         return [*borders, self._matches(logits, target, _weight_of(2, sample_weight))]
 
     def _matches(self, logits: Tensor, target: WindowTarget, sample_weight: Tensor | None) -> Part:
-        """Return scores, targets and weights of all pairs of words; the loss ignores most."""
+        """Return scores, targets and weights of all pairs of words; most targets are ignored."""
         _, row, place, match = target
         assert place is not None
         assert match is not None
@@ -209,7 +209,7 @@ class QueryLoss(CombinedLoss):
         return match_scores(start_vector, end_vector).flatten(), gold.flatten(), weight
 
     def _boundaries(self, logits: Tensor, target: Tensor) -> Tensor:
-        """Return which words are taken as starts (or as ends) of candidate pairs."""
+        """Tell for each word whether it is the start (or the end) of candidate pairs."""
         if self.match_candidates == "all":
             return torch.ones_like(target, dtype=torch.bool)
         chosen = target == 1
@@ -221,7 +221,7 @@ class QueryLoss(CombinedLoss):
 
 
 def _weight_of(part: int, sample_weight: Tensor | None) -> Tensor | None:
-    """Return the weights of the items in one part."""
+    """Return the weights of the items in a part."""
     if sample_weight is None or sample_weight.ndim == 1:
         return sample_weight
     return sample_weight[:, part]

@@ -13,7 +13,7 @@ from .._inputs import list_some
 from .._parameters import Parameter, check_number, number, parametrised
 from ._base import ClassWeight, Items, Loss
 
-# Of the paper's class weights, where it is not given.
+# The K of the paper's class weights if none is given.
 _DEFAULT_K = 3.0
 
 
@@ -162,14 +162,15 @@ def log_class_weight(
 def class_weights(
     kind: str | Mapping[Any, float], K: float | None, labels: Sequence[Any], counts: np.ndarray
 ) -> np.ndarray:
-    """Return the weights of classes by their counts, 1 where there are no training items.
+    """Return the weight of each class from its count; 1 for a class without training items.
 
     ``kind`` is "balanced", "log" (with ``K``) or a weight for some labels. The counts have the
-    shape (n_classes,) or, of several labels, (n_labels, 2): without and with each.
+    shape (n_classes,). With several labels they have the shape (n_labels, 2): the rows without and
+    with each label.
     """
     weights = np.ones(counts.shape)
     if isinstance(kind, Mapping):
-        # A fold may lack a rare label, so only weights that are all for others are a mistake.
+        # A fold may lack a rare label, so it is a mistake only if y has none of the labels.
         if kind and not any(label in labels for label in kind):
             raise ValueError(
                 f"class_weight has no label of y: it has {list_some(list(kind))}; y has "

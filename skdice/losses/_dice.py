@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 from .._parameters import check_parameters, flag, not_allowed, number, option, parametrised
 from ._base import Items, Loss, accumulator, against_rest
 
-# Cells that are computed together; of more of them only the logits are kept for the gradient.
+# Cells in one block. With several blocks, only the logits are kept for the gradient.
 _CELLS = 2**18
 
 
@@ -35,9 +35,9 @@ class SetLoss(Loss):
         their gradient is proportional to p. The linear form pushes all with equal force.
     memory
         About how many optimiser steps the sums are taken over when an estimator trains, see
-        :class:`SumsMemory`; 0 uses each step alone. "auto" takes as many steps as have about 40
-        positives, at most 10 or a quarter of an epoch. Memory has no effect at example level, nor
-        if you call the loss on a batch yourself.
+        :class:`SumsMemory`; 0 uses each step alone. "auto" takes enough steps for about 40
+        positives, but at most 10 and at most a quarter of an epoch. Memory has no effect at example
+        level, nor if you call the loss on a batch yourself.
     level
         Compute one loss from the sums over the batch, or one loss per item and take the mean.
     average
@@ -46,8 +46,8 @@ class SetLoss(Loss):
         Class left out of the sums; None keeps all. With "auto" an estimator leaves out "O" or the
         negative class; if you call the loss yourself, "auto" keeps all.
     ohem_ratio
-        Keep all positive cells and this many times as many of the hardest negative ones; 0 keeps
-        all. Batch level only.
+        For each positive cell, keep this many of the hardest negative cells; 0 keeps all. All
+        positive cells are kept. Batch level only.
     ce_weight
         ``ce_weight * cross-entropy + (1 - ce_weight) * this loss``. Cross-entropy is the mean over
         all items, so where positives are rare a small weight has little effect.
@@ -97,7 +97,7 @@ class SetLoss(Loss):
     def _sums(self, items: Items) -> Tensor:
         if self.separable:
             return super()._sums(items)
-        # Of the cells of each item, 0 for those that are mined; it broadcasts to them.
+        # Weights of cells, or of items if all cells of an item have the same weight.
         if self.ohem_ratio:
             keep = self._kept_classes(items.logits.shape[1], items.logits.device)
             weight = _mined(items, keep, self.ohem_ratio, self.average)
@@ -301,9 +301,10 @@ class SelfAdjustingDiceLoss(DiceLoss, graphable=True):
 def _in_blocks(
     function: Callable[[Items, Tensor], Tensor], items: Items, of_cells: Tensor
 ) -> list[Tensor]:
-    """Return what a function gives for blocks of items, which is computed anew for the gradient.
+    """Call a function for blocks of items, and return its results.
 
-    Besides the logits and their gradient there is then no array of the size of all cells.
+    The gradient of a block computes the function again, so no array but the logits and their
+    gradient is as large as all cells.
     """
     n_items, n_classes = items.logits.shape
     size = max(1, _CELLS // max(1, n_classes))
@@ -323,16 +324,16 @@ def _mean(values: Tensor, valid: Tensor) -> Tensor:
 
 
 def _mined(items: Items, keep: Tensor, ratio: float, average: str) -> Tensor:
-    """Return the weights, (n_items, n_classes), with which the cells take part.
+    """Return the weights of the cells, (n_items, n_classes), after mining of hard negatives.
 
     All positive cells are kept, and the k negative ones with the highest p, ``k = min(max(1,
     round(ratio * n_pos)), n_neg)``; ties go by index. ``average="micro"`` ranks the cells of all
     classes together, otherwise each class by itself. Sample weights count as repetitions, so a cell
-    of weight 2 may be kept once or twice. Cells of the background, of which ``keep`` is False, are
-    no units.
+    of weight 2 may be kept once or twice. Cells of the background have weight 0; ``keep`` is False
+    for that class.
     """
     weight = items.sample_weight if items.has_columns else items.sample_weight.unsqueeze(1)
-    # A sum of repetitions must be exact.
+    # Repetitions are counted, so their sums must be exact.
     weight = accumulator(weight) * keep
     positive = weight * items.is_gold
     negative = weight - positive
@@ -400,7 +401,7 @@ class SumsMemory:
     def __call__(self, sums: Tensor, share: Tensor | None = None) -> Tensor:
         """Remember the sums of a whole step; return u, through which the gradient goes to them.
 
-        ``share`` is by how much u moves, if :meth:`advance` has counted the step already.
+        If :meth:`advance` has counted the step already, ``share`` is what it returned.
         """
         if self.n_steps <= 1:
             return sums
@@ -411,12 +412,12 @@ class SumsMemory:
         return self.mean + (sums - now)
 
     def advance(self) -> float:
-        """Count a step; return by which share of the way u moves to its sums."""
+        """Count a step, and return the share of the way that u moves to the sums of the step."""
         self.count += 1
         return max(1 / self.count, 1 / self.n_steps)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state, from which a training can be resumed."""
+        """Return the state, so that a training can be resumed."""
         return {"count": self.count, "mean": self.mean}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -25,11 +25,11 @@ _CLASSES: dict[str, type[Loss]] = {
 LOSS_NAMES = tuple(_CLASSES)
 # The same, for type checkers.
 LossName = Literal["ce", "wce", "focal", "dice", "tversky", "dsc", "dsc-paper", "dsc-official"]
-# Two networks that begin alike, one for each loss, whose weights are averaged.
+# One network for each loss, both with the same initial weights; their weights are averaged.
 BOTH = "ce+dice"
-# Names that stand for no single loss: an estimator makes of them what its training rows ask for.
+# These names are no single loss: an estimator chooses one from its training rows.
 _OF_ESTIMATORS = ("auto", "cv", BOTH)
-# What was published, whatever the defaults are; "dsc-official" is that of one class to find.
+# Published settings, independent of our defaults. This "dsc-official" is for one class to find.
 _PRESETS: dict[str, dict[str, Any]] = {
     "dsc-paper": {
         "alpha": 1.0,
@@ -49,12 +49,12 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "square_denominator": True,
     },
 }
-# Those that an estimator has, too.
+# The parameters of losses that are parameters of estimators as well.
 LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 
 
 def loss_parameters(name: str) -> tuple[str, ...]:
-    """Return which of alpha, beta, gamma, memory and ce_weight the named loss takes.
+    """Return those of alpha, beta, gamma, memory and ce_weight that the named loss has.
 
     "auto", "cv" and "ce+dice", which are for estimators, have none.
 
@@ -77,7 +77,7 @@ def loss_parameters(name: str) -> tuple[str, ...]:
         )
     if name in _OF_ESTIMATORS:
         return ()
-    # What was published has no memory.
+    # The published settings have no memory.
     left_out = {"memory"} if "-" in name else set()
     known = parameters_of(_CLASSES[name])
     return tuple(taken for taken in LOSS_PARAMETERS if taken in known and taken not in left_out)
@@ -86,10 +86,10 @@ def loss_parameters(name: str) -> tuple[str, ...]:
 def check_loss(
     loss: Any, given: Mapping[str, Any], owner: str, *, class_weight: Any, K: float | None
 ) -> None:
-    """Raise a ValueError unless a loss can be trained with, and can use what is given beside it.
+    """Raise a ValueError unless an estimator can train with a loss and the parameters beside it.
 
-    ``given`` are the parameters of a named loss that are not None, ``class_weight`` and ``K`` those
-    of the estimator, which ``owner`` names.
+    ``given`` has the parameters for a named loss that are not None. ``class_weight`` and ``K`` are
+    the estimator's, and ``owner`` is the name of its class.
     """
     if isinstance(loss, Loss):
         others = {**given, **({} if K is None else {"K": K})}
@@ -144,7 +144,7 @@ def _check_object(loss: Loss, class_weight: Any) -> None:
 
 
 def check_loss_classes(loss: Any, n_classes: int, *, is_multilabel: bool = False) -> None:
-    """Raise a ValueError unless a loss object, if it is one, is for so many classes."""
+    """Raise a ValueError if a loss object has class weights for another number of classes."""
     if not isinstance(loss, Loss) or loss.class_weight is None:
         return
     target = torch.zeros((1, n_classes) if is_multilabel else 1, dtype=torch.int64)

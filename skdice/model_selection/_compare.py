@@ -32,7 +32,7 @@ _LARGEST_LAST_FALL = 0.25
 # sentences with 20 words outside for each one inside it had rested after 4 epochs, with F1 23 on
 # training sentences and 17 on others.
 _LEAST_TRAIN_F1 = 0.5
-# What an entry of ``losses`` may have, if it is a dict.
+# The keys of an entry of ``losses`` that is a dict.
 _ENTRY_KEYS = ("loss", *SWITCHED, "class_weight")
 
 
@@ -145,7 +145,7 @@ def compare_losses(
         )
     run, common = run_loss, []
     if cache_dir is not None:
-        # A name says what a run depends on; without a cache nothing has to be found again.
+        # A run is found in the cache by a digest of all that it depends on.
         memory = Memory(os.fspath(cache_dir), verbose=0)
         run = memory.cache(run_loss, ignore=["estimator", "protocol"])
         common = [__version__, digest(protocol)]
@@ -172,7 +172,7 @@ def compare_losses(
 
 
 def _prepare(estimator: BaseEstimator, label: str, parameters: dict[str, Any], seed: int) -> Any:
-    """Return a quiet estimator to fit, checked; loss parameters that are not given become None."""
+    """Return a checked estimator to fit; loss parameters that are not given become None."""
     prefix, _ = final_step(estimator)
     settings = switch_loss(parameters) | {"random_state": seed}
     named = {f"{prefix}{name}": value for name, value in settings.items()}
@@ -203,7 +203,7 @@ def _warn_if_undertrained(label: str, runs: Sequence[LossRun], max_epochs: int |
 def _run_all(
     tasks: Sequence[Any], n_jobs: int | None, verbose: int
 ) -> dict[tuple[str, int], LossRun]:
-    """Return the run of each loss and seed, and show how far they are."""
+    """Return the run of each loss and seed, and show the progress."""
     from tqdm.auto import tqdm
 
     results = {}
@@ -234,7 +234,7 @@ def _noted(note: str) -> Iterator[None]:
 
 
 def _check_losses(losses: Any, suffixes: Sequence[str], baseline: str) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each loss by its label, which has a row for each of the suffixes."""
+    """Return the parameters of each loss by its label; a label has one row for each suffix."""
     names = [] if isinstance(losses, str) or not isinstance(losses, Iterable) else list(losses)
     if not names or not all(isinstance(label, str) for label in names):
         raise TypeError(
@@ -267,7 +267,7 @@ def _check_unique(name: str, values: list[Any]) -> None:
 
 
 def _check_rows(final: TextEstimator, X: Any, y: Any, names: str, is_pipeline: bool) -> None:
-    """Check rows and labels; the rows of a Pipeline are known to its first step only."""
+    """Check rows and labels; only the first step of a Pipeline knows what its rows may be."""
     n_rows, n_labels = _num_samples(X), _num_samples(y)
     if n_rows != n_labels or not n_rows:
         raise ValueError(

@@ -46,8 +46,8 @@ def cross_val_predict_proba(
     Returns
     -------
     ndarray of shape (n_rows, n_classes), or (n_rows,) of object
-        Of a tagger an array of shape (n_words, n_classes) for each row. Columns are
-        ``estimator.fit(X, y).classes_``: of several labels the columns of y, else the classes in
+        A tagger gives an array of shape (n_words, n_classes) for each row. Columns are
+        ``estimator.fit(X, y).classes_``: with several labels the columns of y, else the classes in
         sorted order. A class that a fold's training part does not have is 0 in its test part, with
         a RuntimeWarning.
 
@@ -81,7 +81,7 @@ def cross_val_predict_proba(
     results = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_predict)(clone(estimator), X, y, train, test) for train, test in splits
     )
-    every = results[0][0]  # The labels of several are in the order of their columns.
+    every = results[0][0]  # Several labels are in the order of the columns of y.
     if any(classes != every for classes, _ in results):
         every = sorted(set().union(*(classes for classes, _ in results)))
     rows: list[Any] = [None] * n_rows

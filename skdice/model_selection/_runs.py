@@ -19,7 +19,7 @@ from ..metrics import RowCounts
 from ..tasks import Rows, split_rows
 from ._decision import tune_decision
 
-# What a row of the table with a tuned decision is called, after its loss.
+# The name of a row with a tuned decision is that of its loss with this ending.
 TUNED = "+threshold"
 _HELD_OUT_FRACTION = 0.15
 # Training rows that a run predicts, to see whether it has learned them.
@@ -27,7 +27,7 @@ _N_TRAINING_ROWS = 100
 
 
 class LossRun(NamedTuple):
-    """What came of a fit with its own decision (key "") and, if asked for, with a `TUNED` one."""
+    """The results of a fit with its own decision (key "") and, if asked for, a `TUNED` one."""
 
     decisions: dict[str, tuple[float, RowCounts]]  # seconds, and what was right on the test rows
     n_held_out: int

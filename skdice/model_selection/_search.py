@@ -23,7 +23,7 @@ from ._space import make_space
 
 
 def _of_best(name: str) -> Any:
-    """Return a method that calls that of the best estimator, where there is one."""
+    """Return a method that calls the best estimator's method of that name, if it has one."""
 
     def has_method(search: DiceSearchCV) -> bool:
         if not search.refit:
@@ -79,8 +79,8 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         joblib's active backend. None means 1, -1 all cores; more than 1 need a `storage`.
     pruner : "auto", None or optuna.pruners.BasePruner, default="auto"
         Gets the mean score so far after each fold. "auto" is Optuna's ``MedianPruner`` after 4
-        complete trials: it stops a trial whose best mean so far is below the median of the others
-        after as many folds. None stops none.
+        complete trials: it stops a trial whose best mean so far is below the median of the other
+        trials after the same number of folds. None stops no trial.
     refit : bool, default=True
         Whether to fit the best parameters on all rows at the end.
     error_score : "raise" or float, default="raise"
@@ -90,8 +90,8 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     timeout : float, optional
         Seconds after which no trial is begun.
     random_state : int, RandomState, Generator or None, default=None
-        For what is suggested; the estimator keeps its own. With an int, a search in one process
-        gives the same trials every time.
+        Draws the suggestions; the estimator keeps its own random state. With an int, a search in
+        one process gives the same trials every time.
     verbose : int, default=1
         A progress bar over trials, with the best score; 0: none.
 
@@ -115,7 +115,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     scorer_ : callable
     n_splits_ : int
     classes_ : ndarray
-        Those of ``best_estimator_``.
+        The classes of ``best_estimator_``.
 
     See Also
     --------
@@ -266,7 +266,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         if not isinstance(self.error_score, int | float | np.number):
             check_option(owner, "error_score", self.error_score, ("raise", "a float"))
 
-    # What the best estimator does, if it can.
+    # Methods that the best estimator may have.
     predict = _of_best("predict")
     predict_proba = _of_best("predict_proba")
     decision_function = _of_best("decision_function")

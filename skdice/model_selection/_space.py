@@ -24,14 +24,14 @@ Space: TypeAlias = "Callable[[BaseTrial], Mapping[str, Any]]"
 # The parameters of estimators that are set anew with their loss; K is for class weights.
 SWITCHED = (*LOSS_PARAMETERS, "K")
 SEARCHED_LOSSES = ("ce", "wce", "focal", "dice", "tversky", "dsc")
-# The default space has learning rates from this part of that of the estimator to as many times it.
+# The default space has rates from the estimator's divided by this to the estimator's times this.
 _LR_REACH = 4.0
 
 
 def switch_loss(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return a loss and its parameters; None for each loss parameter that is not among them.
+    """Return a loss and its parameters, and None for each loss parameter that is not given.
 
-    What an estimator was given for one loss means another thing to the next one.
+    A value that was set for one loss has another meaning for the next one.
     """
     return dict.fromkeys(f"{prefix}{name}" for name in SWITCHED) | dict(parameters)
 
@@ -79,7 +79,7 @@ def suggest_loss(
     Notes
     -----
     K is at least 1, because then the weights of ``skdice.losses.log_class_weight`` are never
-    negative, whatever the counts.
+    negative for any counts.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def _suggest_parameters(trial: BaseTrial, loss: str, prefix: str) -> dict[str, f
 
 
 def make_space(space: Any, estimator: BaseEstimator) -> tuple[Space, dict[str, Any] | None]:
-    """Return a space as a function of the trial, and what the first trial is to suggest, if any.
+    """Return a space as a function of the trial, and the suggestions of the first trial, if any.
 
     None stands for the default space, and a dict has a list of values or a distribution of Optuna
     for each parameter.
@@ -152,13 +152,13 @@ def make_space(space: Any, estimator: BaseEstimator) -> tuple[Space, dict[str, A
             "a dict of parameters"
         )
         raise not_allowed("DiceSearchCV", "space", allowed, space, TypeError)
-    # A loss comes first, as it decides which of the others are drawn.
+    # A loss comes first: it decides which other parameters are drawn.
     names = sorted(values, key=lambda name: name.rpartition("__")[2] != "loss")
     return partial(_draw, {name: values[name] for name in names}), None
 
 
 def _draw(space: Mapping[str, Any], trial: BaseTrial) -> dict[str, Any]:
-    """Draw from a dict, without the parameters that the loss of the trial does not take."""
+    """Draw values for a dict, but not for parameters that the loss of the trial does not take."""
     drawn: dict[str, Any] = {}
     for name, values in space.items():
         owner, joint, last = name.rpartition("__")
@@ -185,7 +185,7 @@ def _suggest(trial: BaseTrial, name: str, values: Any) -> Any:
 
 
 def _default_space(estimator: BaseEstimator) -> tuple[Space, dict[str, Any]]:
-    """Return loss and rate of the last step as a space, and its first trial, cross-entropy."""
+    """Return the space of loss and rate of the last step, and a first trial with cross-entropy."""
     prefix, final = final_step(estimator)
     known = final.get_params(deep=False) if hasattr(final, "get_params") else {}
     missing = [name for name in ("loss", "lr", *SWITCHED) if name not in known]

@@ -24,7 +24,7 @@ class StratifiedTagKFold(KFold):
         Whether sentences that are equally good for a fold are taken in random order, not in that
         of the data. The rows within a fold stay sorted.
     random_state : int, RandomState or None, default=None
-        Of the shuffling. An int makes each call of ``split`` give the same folds.
+        Draws the shuffling. With an int, each call of ``split`` gives the same folds.
 
     Raises
     ------

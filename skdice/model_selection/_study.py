@@ -99,7 +99,7 @@ class Objective:
         return float(score), fitted - start, time.perf_counter() - fitted
 
     def parameters_of(self, trial: FrozenTrial) -> dict[str, Any]:
-        """Return what a finished trial had set; raise a ValueError if the space gives others."""
+        """Return the parameters of a finished trial; a ValueError if the space now gives others."""
         problem = "it gives other parameters than when the trial ran"
         try:
             fixed = FixedTrial(trial.params, trial.number)
@@ -120,9 +120,9 @@ def run_study(
 ) -> Study:
     """Run the trials that the study of a DiceSearchCV lacks, and return it.
 
-    The first trial suggests what `first` says, or another trial if that one was lost; `made_of` is
-    what a trial's score depends on. A ValueError says that processes cannot share the storage, or
-    that the study belongs to another search.
+    The first trial suggests the parameters `first`; another trial does so if that one was lost.
+    `made_of` has everything that a score depends on. It is a ValueError if processes cannot share
+    the storage, or if the study belongs to another search.
     """
     storage, n_jobs = _open_storage(search.storage), effective_n_jobs(search.n_jobs)
     if n_jobs > 1 and isinstance(storage, InMemoryStorage):
@@ -156,8 +156,8 @@ def _run_trials(
 
     n_done = len(_counted(study))
     n_left = max(search.n_trials - n_done, 0)
-    # If the first one seems to run, another process may be at it, or was killed: it has the time
-    # of one more trial.
+    # The first trial may be in state "running" because another process runs it, or because that
+    # process was killed. So one more trial is run before it is suggested again.
     due = min(n_jobs, n_left - 1) if TrialState.RUNNING in _states(study, first) else 0
     end = math.inf if search.timeout is None else time.monotonic() + search.timeout
 
@@ -192,7 +192,7 @@ def _run_trial(study: Study, objective: Objective) -> None:
 
 
 def _states(study: Study, first: dict[str, Any] | None) -> set[TrialState]:
-    """Return the states of the trials that were told what to suggest, as the first one is."""
+    """Return the states of the trials that had to suggest the parameters of the first trial."""
     trials = study.get_trials(deepcopy=False)
     return {trial.state for trial in trials if trial.system_attrs.get("fixed_params") == first}
 
@@ -221,7 +221,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _open_storage(storage: Any) -> Any:
-    """Return a storage as Optuna takes it; a path is that of a journal file."""
+    """Return a storage of Optuna; a path is the path of a journal file."""
     if storage is None:
         return InMemoryStorage()
     if isinstance(storage, BaseStorage) or (isinstance(storage, str) and "://" in storage):
@@ -236,10 +236,10 @@ def _open_storage(storage: Any) -> Any:
 
 
 def _open_journal(path: str) -> JournalStorage:
-    """Open a journal file without its last line if a kill or a full disk has cut that off."""
+    """Open a journal file; drop its last line if a kill or a full disk has cut it off."""
     lock = JournalFileSymlinkLock(path)
     backend = JournalFileBackend(path, lock)
-    lock.acquire()  # While no process writes, a line without an end is one that was lost.
+    lock.acquire()  # No process writes now, so a line without an end was cut off.
     try:
         with open(path, "rb+") as file:
             for number, line in enumerate(file, start=1):
@@ -265,7 +265,7 @@ def _open_journal(path: str) -> JournalStorage:
 
 
 def _check_owner(study: Study, made_of: str) -> None:
-    """Raise a ValueError if the study is not of a search like this one; note whose a new one is."""
+    """Raise a ValueError if the study belongs to another search; mark a new study as ours."""
     if _MADE_OF not in study.user_attrs and not study.get_trials(deepcopy=False):
         study.set_user_attr(_MADE_OF, made_of)
     is_same = study.user_attrs.get(_MADE_OF) == made_of
@@ -279,7 +279,7 @@ def _check_owner(study: Study, made_of: str) -> None:
 class _NumberedSampler(TPESampler):
     """TPE that begins anew with each trial, seeded by the study's seed and the trial's number.
 
-    So resumed studies and other processes repeat no draws, and a restart changes nothing.
+    So a resumed study and other processes repeat no draws, and a restart changes no draw.
     """
 
     def __init__(self, seed: int) -> None:
@@ -291,12 +291,12 @@ class _NumberedSampler(TPESampler):
         self._begin(int(entropy.generate_state(1)[0]))
 
     def _begin(self, seed: int) -> None:
-        # Groups: each loss has parameters of its own. Liar: not what another process runs.
+        # group: each loss has its own parameters. constant_liar: avoid what others run now.
         super().__init__(seed=seed, multivariate=True, group=True, constant_liar=True)
 
 
 def _make_pruner(pruner: Any) -> BasePruner:
-    """Return the pruner of Optuna that the parameter stands for."""
+    """Return the Optuna pruner for a value of the parameter."""
     if isinstance(pruner, BasePruner):
         return pruner
     if pruner is None:
@@ -309,8 +309,8 @@ def _make_pruner(pruner: Any) -> BasePruner:
 def tabulate_study(study: Study, objective: Objective) -> dict[str, Any]:
     """Return ``cv_results_``; a failed fold is a FitFailedWarning, no score at all a ValueError.
 
-    Folds not run are NaN, and so are mean and standard deviation of a trial without all of its
-    folds, which has the last rank: the mean of those that it ran would mislead.
+    Folds that were not run are NaN. So are the mean and the standard deviation of such a trial, and
+    it has the last rank: a mean over some folds would mislead.
     """
     counted, n_splits = _counted(study), len(objective.splits)
     _warn_of_errors(counted, objective.error_score)
