@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from .._inputs import check_sample_weight, count_of, indexable_rows
+from .._inputs import check_sample_weight, count_of, indexable_rows, list_some
 from .._parameters import check_number
 from ..estimators import TextEstimator
 from ..exceptions import silent, warn
@@ -140,8 +140,11 @@ def tune_decision(
     goal = goal_on(np.arange(_num_samples(X)))
     goal.check()
     check_number("tune_decision", "cv", cv, low=2, integer=True, optional=True)
+    if not _num_samples(X):
+        raise ValueError("tune_decision needs a row to tune the decision on; got none.")
     inner = last.internals
     rows = inner.read_labelled(X, y, weight)
+    _check_labels_of_fit(inner.task, rows, are_of_fit=cv is not None)
     if cv is None:
         scores = inner.decision_scores(rows.X)
     else:
@@ -184,4 +187,19 @@ def _warn_of_few(
             f"{count_of(len(rows), 'row')}, which are few: without one fifth of them or another it "
             f"is {low[i]:.2f} to {high[i]:.2f}. On other rows it may be worse than what was fitted."
             f" Tune on {_FEW_ROWS} rows or more."
+        )
+
+
+def _check_labels_of_fit(task: Task, rows: Rows, *, are_of_fit: bool) -> None:
+    """Raise a ValueError unless the fit had the labels of its own rows, or one of those of others.
+
+    A label that only other rows have counts as missed, whatever the decision is.
+    """
+    labels, known = np.asarray(task.facts(rows).classes).tolist(), task.class_names
+    unknown = [label for label in labels if label not in known]
+    if unknown and (are_of_fit or len(unknown) == len(labels)):
+        what = "with cv, y must be that of the fit" if are_of_fit else "y has no label of the fit"
+        raise ValueError(
+            f"tune_decision: {what}, which had the labels {list_some(known)}. Got "
+            f"{list_some(unknown)}."
         )

@@ -234,7 +234,7 @@ class Answering(Task):
 
         finite = no_answer[np.isfinite(no_answer)]
         threshold, reached = best_cut(finite, score)
-        goal.warn_if_missed(reached)
+        goal.warn_if_missed({"an answer": (reached, n_actual)})
         return replace(self, null_threshold=threshold)
 
     def with_decision(self, attribute: str, value: Any) -> Self:

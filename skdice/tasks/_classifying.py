@@ -254,8 +254,8 @@ class Classifying(TeachableTask):
             )
         values = self.decision.values(np.stack(scores))
 
-        def goal_values(decision: Decision) -> np.ndarray:
-            """Return the value of each label, or of the positive class."""
+        def counts(decision: Decision) -> np.ndarray:
+            """Return correct, predicted and actual rows of the positive class, or each label."""
             is_predicted, is_actual = decision.predict(values), labels
             if self.positive is not None:
                 is_predicted = is_predicted == self.positive
@@ -263,11 +263,12 @@ class Classifying(TeachableTask):
             cells = np.stack([is_actual & is_predicted, is_predicted, is_actual])
             if weight is not None:
                 cells = cells * (weight[:, None] if self.is_multilabel else weight)
-            return goal.value(*cells.sum(axis=1))
+            total: np.ndarray = cells.sum(axis=1)
+            return total
 
         def score(decision: Decision) -> float:
             if goal.has_floor:
-                return float(goal_values(decision).mean())
+                return float(goal.value(*counts(decision)).mean())
             predicted = self.labels_of(decision.predict(values))
             if goal.metric is not None:
                 return float(goal.metric(predicted))
@@ -275,7 +276,10 @@ class Classifying(TeachableTask):
 
         decision = self.decision.tuned(values, score)
         if goal.has_floor:
-            goal.warn_if_missed(float(goal_values(decision).min()))
+            names = self.class_names if self.positive is None else [self.class_names[self.positive]]
+            total = counts(decision).reshape(3, -1)
+            reached = zip(goal.value(*total).tolist(), total[2].tolist())
+            goal.warn_if_missed({f"the label {n!r}": found for n, found in zip(names, reached)})
         return replace(self, decision=decision)
 
     def label(

@@ -1,6 +1,6 @@
 """What a decision is tuned for, F1 or a floor under precision or recall, and the search for it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ _N_FOLDS = 5
 _N_THRESHOLDS = 81
 # With so many entities of a label its own decision has half of the say, the shared one the rest.
 _HALF_TRUSTED = 20
+# Labels that a warning names.
+_MOST_NAMED = 5
 # How often all labels are gone through, and of how many candidates one is tried.
 _N_ROUNDS = 2
 _STEP = 4
@@ -79,13 +81,23 @@ class Goal:
         reached = np.where(_reaches(share, floor), 1 + lower, share)
         return np.where(_reaches(lower, floor), 2 + divide(correct, other), reached)
 
-    def warn_if_missed(self, value: float) -> None:
-        """Warn if the floor is not reached by the decision taken, of which this is the value."""
-        if self.has_floor and value < 1:
+    def warn_if_missed(self, reached: Mapping[str, tuple[float, float]]) -> None:
+        """Warn if the floor is not reached.
+
+        For each thing that is looked for, such as "an entity", there are the value of the decision
+        that was taken, and how many of it the rows have.
+        """
+        missed = {what: found for what, found in reached.items() if found[0] < 1}
+        if self.has_floor and missed:
             name = "min_precision" if self.min_precision is not None else "min_recall"
+            parts = [
+                f"it reaches {value:.3f} for {what}" if n_actual else f"no row has {what}"
+                for what, (value, n_actual) in missed.items()
+            ]
+            more = f", and so on for {len(parts)} labels" if len(parts) > _MOST_NAMED else ""
             warn(
-                f"{name}={getattr(self, name)} is not reached on these rows; the decision "
-                f"taken reaches {value:.3f}."
+                f"{name}={getattr(self, name)} is not reached on these rows by the decision taken: "
+                f"{', '.join(parts[:_MOST_NAMED])}{more}."
             )
 
 
@@ -132,7 +144,8 @@ def choose_decision(
     if goal.has_floor:
         total = counts.sum((1, 3))
         surest = int(np.argmax(goal.safe_value(*total.T)))
-        goal.warn_if_missed(float(goal.value(*total[surest])))
+        value, n_actual = float(goal.value(*total[surest])), float(total[surest, 2])
+        goal.warn_if_missed({"an entity": (value, n_actual)})
         return candidates[surest]
     shared = _shared_decision(counts.sum(-1), candidates)
     if not goal.per_label:

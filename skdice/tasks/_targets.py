@@ -83,7 +83,14 @@ def check_labels(y: Any, n_rows: int) -> np.ndarray:
             )
     if kinds and kinds[0] == "str":
         return object_array([str(label) for label in labels])  # A numpy str loses trailing NULs.
-    return np.array(labels)
+    known = np.array(labels)
+    for i, (label, value) in enumerate(zip(labels, known.tolist())):
+        if known.dtype.kind == "f" and int(label) != value:
+            raise ValueError(
+                f"Integers above 2**53 must not be labels beside floats, which would merge some of "
+                f"them; row {i} of y is {describe(label)}."
+            )
+    return known
 
 
 def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:

@@ -186,6 +186,7 @@ STRANGE = ["", " ", "\u200b", "\ud800 [SEP]", "oslo " * 300, "john"]
 LABELS = {
     "texts": ["spam", "", "\x00", "a\x00", "\ud800", "spam"],
     "integers": [-(2**63), 2**63 - 1, 0, 0, 1, 1],
+    "large integers": [2**53, 2**53 + 1] * 3,
     "numbers": [-3.0, 0.0, 2.0, 0.0, 2.0, 2.0],
     "small integers": [np.int8(i % 2) for i in range(6)],
     "booleans": [True, False, True, True, False, True],

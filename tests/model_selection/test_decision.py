@@ -2,6 +2,7 @@ import copy
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import logit
 from sklearn.base import clone
@@ -128,6 +129,45 @@ def test_errors(tiny_bert):
     y = [["NOUN" if tag != "O" else "VERB" for tag in row] for row in y]
     with pytest.raises(TypeError, match="'NOUN', 'VERB'"):
         tune_decision(fit(DiceTokenTagger, tiny_bert, (X, y)), X, y)
+
+
+@pytest.mark.parametrize("cv", [None, 2])
+def test_no_rows_and_labels_that_the_fit_did_not_have(tiny_bert, cv):
+    X, y = easy_corpus(16)
+    renamed = [[tag.replace("PER", "NEW") for tag in row] for row in y]
+    queries = {"PER": "who ?", "LOC": "where ?"}
+    tagger = fit(DiceTokenTagger, tiny_bert, (X, y))
+    asker = fit(skdice.DiceQueryTagger, tiny_bert, (X, y), queries=queries)
+    pairs, labels = easy_pairs(16)
+    classifier = fit(DicePairClassifier, tiny_bert, (pairs, labels))
+    for estimator in (tagger, asker, classifier):
+        with pytest.raises(ValueError, match="needs a row to tune the decision on; got none"):
+            tune_decision(estimator, [], [], cv=cv)
+    message = "must be that of the fit" if cv else "no label of the fit"
+    with pytest.raises(ValueError, match=rf"{message}, which had the labels 0, 1\. Got 7, 8"):
+        tune_decision(classifier, pairs, [7, 8] * 8, cv=cv)
+    if cv is None:  # A new one among others counts as missed.
+        assert tune_decision(tagger, X, renamed).classes_.tolist() == tagger.classes_.tolist()
+        return
+    for estimator, new in ((tagger, "'B-NEW'"), (asker, "'NEW'")):
+        with pytest.raises(ValueError, match=f"with cv, y must be that of the fit.*Got {new}"):
+            tune_decision(estimator, X, renamed, cv=cv)
+
+
+@pytest.mark.parametrize("floor", ["min_precision", "min_recall"])
+def test_labels_that_no_row_has_are_named(tiny_bert, floor):
+    def said(estimator, X, y):
+        with pytest.warns(UserWarning, match=f"{floor}=0.9 is not reached") as caught:
+            tune_decision(estimator, X, y, **{floor: 0.9})
+        return str(caught[-1].message)
+
+    X, Y = easy_labels(16)
+    Y = pd.DataFrame(Y, columns=["who", "where"]).assign(none=[1, *[0] * 15])
+    classifier = fit(DiceTextClassifier, tiny_bert, (X, Y))
+    assert "no row has the label 'none'" in said(classifier, X, Y.assign(none=0))
+    X, y = easy_corpus(16)
+    tagger = fit(DiceTokenTagger, tiny_bert, (X, y))
+    assert "no row has an entity" in said(tagger, X, [["O"] * len(row) for row in y])
 
 
 def assert_ones_are_none(estimator, X, y, floors):
