@@ -221,7 +221,7 @@ class Answering(Task):
         answered = score_rows(y, answers, "2.0").f1
         silent = score_rows(y, [""] * len(scores), "2.0").f1
         can_answer = np.array([text != "" for text in answers])
-        n_actual = weight @ [any(row) for row in self.read_y(y, rows.X).answers]
+        n_actual = float(weight @ [any(row) for row in self.read_y(y, rows.X).answers])
 
         def score(threshold: float) -> float:
             if goal.metric is not None:
