@@ -48,7 +48,8 @@ class Classifying(TeachableTask):
     decision: Decision = field(default_factory=lambda: ShiftedArgmax(np.empty(0)))
 
     def __post_init__(self) -> None:
-        if self.decision.n_classes != len(self.classes):
+        has_both = self.positive in (None, 0, 1)
+        if self.decision.n_classes != len(self.classes) or not has_both:
             raise ValueError(
                 f"The decision must be between the {len(self.classes)} classes of the "
                 f"{self.owner}; got {self.decision}."
@@ -99,13 +100,14 @@ class Classifying(TeachableTask):
 
     def learn(self, rows: Rows, facts: LabelFacts, reader: TextReader) -> Self:
         classes = np.asarray(facts.classes)
-        zeros = np.zeros(len(classes))
-        decision: Decision = ShiftedArgmax(zeros)
+        decision: Decision = ShiftedArgmax(np.zeros(len(classes)))
         if rows.y.names is not None:
-            decision = LabelThresholds(zeros).with_threshold(self.threshold, self.owner)
+            decision = LabelThresholds(np.zeros(len(classes)))
         elif len(classes) == 2:
             positive = 1 if self.pos_label is None else classes.tolist().index(self.pos_label)
-            decision = BinaryThreshold(0.0, positive).with_threshold(self.threshold, self.owner)
+            decision = BinaryThreshold(np.zeros(1), positive)
+        if not isinstance(decision, ShiftedArgmax):
+            decision = decision.with_threshold(self.threshold, self.owner)
         return replace(self, classes=classes, decision=decision)
 
     def encode(

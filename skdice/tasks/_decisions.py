@@ -1,6 +1,5 @@
 """The decisions of classifiers: values that turn the logits of rows into classes or labels."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,12 +18,26 @@ _MOST_ROUNDS = 3
 
 @dataclass(frozen=True, eq=False)
 class Decision(ABC):
-    """How a classifier decides. One that is impossible is a ValueError when it is made."""
+    """How a classifier decides: it compares values of a row, made of its logits, with cuts.
+
+    A decision that is impossible is a ValueError when it is made.
+    """
+
+    cuts: np.ndarray  # one, or one for each class or label
+
+    of_each: ClassVar[str] = ""  # what has a cut of its own
+    closed: ClassVar[str] = "both"  # whether 0 and 1 are thresholds
+
+    def __post_init__(self) -> None:
+        is_row = isinstance(self.cuts, np.ndarray) and self.cuts.ndim == 1
+        may_be = np.isfinite if self.closed == "right" else lambda cuts: ~np.isnan(cuts)
+        if not is_row or self.cuts.dtype.kind != "f" or not np.all(may_be(self.cuts)):
+            raise ValueError(f"A decision needs cuts that are numbers; got {self}.")
 
     @property
-    @abstractmethod
     def n_classes(self) -> int:
         """The number of classes or labels."""
+        return len(self.cuts)
 
     def values(self, logits: np.ndarray) -> np.ndarray:
         """Return what is compared with cuts, from logits of shape (n_rows, n_classes)."""
@@ -35,8 +48,8 @@ class Decision(ABC):
         """Return the class number of each row or, of several labels, a matrix of 0 and 1."""
 
     @abstractmethod
-    def tuned(self, values: np.ndarray, score: Callable[[Self], float]) -> Self:
-        """Return the decision with the highest score; of equals, one whose cuts are near 0."""
+    def margin(self, values: np.ndarray, k: int) -> np.ndarray:
+        """Return the lowest k-th cut with which each row would not get the k-th class or label."""
 
     @property
     @abstractmethod
@@ -44,67 +57,22 @@ class Decision(ABC):
         """The decision as probabilities, which is ``threshold_`` of the estimators."""
 
     @abstractmethod
-    def with_threshold(self, threshold: Any, owner: str) -> Self:
-        """Return the decision with other probabilities; errors name the ``owner``."""
-
-
-@dataclass(frozen=True, eq=False)
-class BinaryThreshold(Decision):
-    """The second one of two classes is predicted where its log-odds exceed the cut."""
-
-    cut: float
-    positive: int  # the class whose probability the threshold is
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.cut, float) or math.isnan(self.cut) or self.positive not in (0, 1):
-            raise ValueError(f"A decision between two classes needs a number; got {self}.")
-
-    @property
-    def n_classes(self) -> int:
-        return 2
-
-    def values(self, logits: np.ndarray) -> np.ndarray:
-        log_odds: np.ndarray = logits[:, 1] - logits[:, 0]
-        return log_odds
-
-    def predict(self, values: np.ndarray) -> np.ndarray:
-        is_second: np.ndarray = (values > self.cut).astype(np.int64)
-        return is_second
-
-    def tuned(self, values: np.ndarray, score: Callable[[Self], float]) -> Self:
-        return replace(self, cut=best_cut(values, lambda cut: score(replace(self, cut=cut)))[0])
-
-    @property
-    def threshold(self) -> float:
-        p = float(expit(self.cut if self.positive else -self.cut))
-        return float(f"{p:.15g}")  # The probability that was given, not one next to it.
+    def cuts_of(self, p: np.ndarray) -> np.ndarray:
+        """Return the cuts of a decision as probabilities, of the shape of ``cuts``."""
 
     def with_threshold(self, threshold: Any, owner: str) -> Self:
-        log_odds = float(logit(_read_thresholds(threshold, owner)))
-        return replace(self, cut=log_odds if self.positive else -log_odds)
-
-
-@dataclass(frozen=True, eq=False)
-class _SeveralCuts(Decision):
-    """The base of decisions with a cut for each class or label."""
-
-    cuts: np.ndarray  # (n_classes,)
-
-    is_one_class: ClassVar[bool]  # whether a row has one class, and not several labels
-
-    def __post_init__(self) -> None:
-        is_row = isinstance(self.cuts, np.ndarray) and self.cuts.ndim == 1
-        may_be = np.isfinite if self.is_one_class else lambda cuts: ~np.isnan(cuts)
-        if not is_row or self.cuts.dtype.kind != "f" or not np.all(may_be(self.cuts)):
-            raise ValueError(f"A decision needs a number for each class or label; got {self}.")
-
-    @property
-    def n_classes(self) -> int:
-        return len(self.cuts)
-
-    @abstractmethod
-    def margin(self, values: np.ndarray, k: int) -> np.ndarray:
-        """Return by how much each row exceeds the k-th cut if that is 0."""
+        """Return the decision with other probabilities, one or several; errors name the owner."""
+        given, shape = np.asarray(threshold, dtype=object), self.cuts.shape
+        if given.ndim and (not self.of_each or given.shape != shape):
+            each = f", or an array of {shape[0]}, one for each of the {self.of_each}"
+            got = f"{len(given)} of them" if given.ndim == 1 else f"an array of shape {given.shape}"
+            raise ValueError(
+                f"The 'threshold_' of this {owner} must be one float in the range [0, 1]"
+                f"{each if self.of_each else ''}. Got {got} instead."
+            )
+        for value in given.ravel().tolist():
+            check_number(owner, "threshold_", value, low=0, high=1, closed=self.closed)
+        return replace(self, cuts=self.cuts_of(np.broadcast_to(given.astype(np.float64), shape)))
 
     def with_cut(self, k: int, cut: float) -> Self:
         cuts = self.cuts.copy()
@@ -112,12 +80,17 @@ class _SeveralCuts(Decision):
         return replace(self, cuts=cuts)
 
     def tuned(self, values: np.ndarray, score: Callable[[Self], float]) -> Self:
-        most = max(_FEWEST_CALLS_PER_CUT, _MOST_CALLS // self.n_classes)
-        best = replace(self, cuts=np.zeros(self.n_classes))
+        """Return the decision with the highest score that changes of single cuts lead to.
+
+        Of decisions with equal scores it is one whose cuts are near 0.
+        """
+        n_cuts = len(self.cuts)
+        most = max(_FEWEST_CALLS_PER_CUT, _MOST_CALLS // n_cuts)
+        best = replace(self, cuts=np.zeros(n_cuts))
         reached = score(best)
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MOST_ROUNDS if n_cuts > 1 else 1):
             before = reached
-            for k in range(self.n_classes):  # One cut is changed after the other.
+            for k in range(n_cuts):
 
                 def score_of(cut: float, k: int = k, now: Self = best) -> float:
                     return score(now.with_cut(k, cut))
@@ -131,10 +104,42 @@ class _SeveralCuts(Decision):
 
 
 @dataclass(frozen=True, eq=False)
-class ShiftedArgmax(_SeveralCuts):
+class BinaryThreshold(Decision):
+    """The second one of two classes is predicted where its log-odds exceed the cut."""
+
+    positive: int  # the class whose probability the threshold is
+
+    @property
+    def n_classes(self) -> int:
+        return 2
+
+    def values(self, logits: np.ndarray) -> np.ndarray:
+        log_odds: np.ndarray = logits[:, 1] - logits[:, 0]
+        return log_odds
+
+    def predict(self, values: np.ndarray) -> np.ndarray:
+        is_second: np.ndarray = (values > self.cuts).astype(np.int64)
+        return is_second
+
+    def margin(self, values: np.ndarray, k: int) -> np.ndarray:
+        return values
+
+    @property
+    def threshold(self) -> float:
+        p = expit(self.cuts if self.positive else -self.cuts).item()
+        return float(f"{p:.15g}")  # The probability that was given, not one next to it.
+
+    def cuts_of(self, p: np.ndarray) -> np.ndarray:
+        log_odds: np.ndarray = logit(p)
+        return log_odds if self.positive else -log_odds
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedArgmax(Decision):
     """The class is predicted whose logit exceeds its cut by most."""
 
-    is_one_class = True
+    of_each = "classes"
+    closed = "right"  # All classes with the threshold 0 would be infinitely likelier than it.
 
     def predict(self, values: np.ndarray) -> np.ndarray:
         number: np.ndarray = (values - self.cuts).argmax(axis=1)
@@ -150,17 +155,16 @@ class ShiftedArgmax(_SeveralCuts):
         p: np.ndarray = softmax(self.cuts)
         return p
 
-    def with_threshold(self, threshold: Any, owner: str) -> Self:
-        # All classes with the threshold 0 would be infinitely more probable than it.
-        given = _read_thresholds(threshold, owner, self.n_classes, "classes", closed="right")
-        return replace(self, cuts=np.log(given))
+    def cuts_of(self, p: np.ndarray) -> np.ndarray:
+        log_p: np.ndarray = np.log(p)
+        return log_p
 
 
 @dataclass(frozen=True, eq=False)
-class LabelThresholds(_SeveralCuts):
+class LabelThresholds(Decision):
     """Every label is predicted whose logit exceeds its cut."""
 
-    is_one_class = False
+    of_each = "labels"
 
     def predict(self, values: np.ndarray) -> np.ndarray:
         is_predicted: np.ndarray = (values > self.cuts).astype(np.int64)
@@ -174,33 +178,13 @@ class LabelThresholds(_SeveralCuts):
         p: np.ndarray = expit(self.cuts)
         return p
 
-    def with_threshold(self, threshold: Any, owner: str) -> Self:
-        given = _read_thresholds(threshold, owner, self.n_classes, "labels")
-        return replace(self, cuts=logit(given))
-
-
-def _read_thresholds(
-    threshold: Any, owner: str, n: int | None = None, kind: str = "", closed: str = "both"
-) -> np.ndarray:
-    """Return checked probabilities: one, or one for each of ``n`` classes or labels."""
-    given = np.asarray(threshold, dtype=object)
-    if given.ndim and given.shape != (n,):
-        each = "" if n is None else f", or an array of {n}, one for each of the {kind}"
-        got = f"{len(given)} of them" if given.ndim == 1 else f"an array of shape {given.shape}"
-        raise ValueError(
-            f"The 'threshold_' of this {owner} must be one float in the range [0, 1]{each}. Got "
-            f"{got} instead."
-        )
-    for value in given.ravel().tolist():
-        check_number(owner, "threshold_", value, low=0, high=1, closed=closed)
-    return np.broadcast_to(given.astype(np.float64), given.shape if n is None else (n,))
+    def cuts_of(self, p: np.ndarray) -> np.ndarray:
+        cuts: np.ndarray = logit(p)
+        return cuts
 
 
 def best_cut(
-    values: np.ndarray,
-    score: Callable[[float], float],
-    start: float = 0.0,
-    most: int = _MOST_CALLS,
+    values: np.ndarray, score: Callable[[float], float], start: float = 0.0, most: int = _MOST_CALLS
 ) -> tuple[float, float]:
     """Return the cut with the highest score, and that score.
 
@@ -218,5 +202,4 @@ def best_cut(
         by_value = np.searchsorted(candidates, steps).clip(max=len(candidates) - 1)
         candidates = candidates[np.union1d(by_rank, by_value)]
     ordered = candidates[np.argsort(np.abs(candidates), kind="stable")].tolist()
-    tried = ((cut, score(cut)) for cut in [start, *ordered])
-    return max(tried, key=lambda found: found[1])
+    return max(((cut, score(cut)) for cut in [start, *ordered]), key=lambda found: found[1])

@@ -159,6 +159,7 @@ def test_damaged_directories(copied_tagger, name):
 
 
 NAN = {"type": "float", "value": "nan"}
+ONE = {"type": "array", "value": ["<f8", [1], [0.5]]}
 ROW = {"type": "array", "value": ["<f8", [3], [0.0, 0.0, NAN]]}
 
 
@@ -167,13 +168,13 @@ def decision(name, *entries):
 
 
 @pytest.mark.parametrize("case, damage, message", [
-    ("pairs", decision("BinaryThreshold", ("cut", NAN), ("positive", 1)), "A decision .*cut=nan"),
-    ("pairs", decision("BinaryThreshold", ("cut", 0.5), ("positive", 2)), "A dec.*positive=2"),
-    ("pairs", decision("BinaryThreshold", ("cut", "high"), ("positive", 1)), "cut='high'"),
-    ("texts", decision("BinaryThreshold", ("cut", 0.5), ("positive", 1)), "between the 3 classes"),
-    ("texts", decision("ShiftedArgmax", ("cuts", ROW)), "a number for each class .*nan"),
-    ("labels", decision("LabelThresholds", ("cuts", ROW)), "a number for each class .*nan"),
-    ("labels", decision("LabelThresholds", ("cuts", [0.0, 0.0])), r"for each .*cuts=\[0.0"),
+    ("pairs", decision("BinaryThreshold", ("cuts", ROW), ("positive", 1)), "that are numbers.*nan"),
+    ("pairs", decision("BinaryThreshold", ("cuts", ONE), ("positive", 2)), "2 classes.*itive=2"),
+    ("pairs", decision("BinaryThreshold", ("cuts", "high"), ("positive", 1)), "cuts='high'"),
+    ("texts", decision("BinaryThreshold", ("cuts", ONE), ("positive", 1)), "the 3 classes"),
+    ("texts", decision("ShiftedArgmax", ("cuts", ROW)), "that are numbers.*nan"),
+    ("labels", decision("LabelThresholds", ("cuts", ROW)), "that are numbers.*nan"),
+    ("labels", decision("LabelThresholds", ("cuts", [0.0, 0.0])), r"that are numbers.*cuts=\[0.0"),
     ("labels", field("decision", None), "has no attribute 'n_classes'"),
     ("questions", field("null_threshold", NAN), "'null_threshold_' .* Got nan"),
     ("questions", field("null_threshold", None), "null_threshold is open"),
