@@ -36,7 +36,7 @@ from ..text import (
 )
 from ._decisions import best_cut
 from ._goal import F1, Goal
-from ._rows import Rows, take
+from ._rows import Label, Row, Rows, take
 from ._task import (
     CardTexts,
     Correction,
@@ -104,20 +104,22 @@ class Answering(Task):
         threshold = self.null_threshold
         check_number(self.owner, "null_threshold_", threshold, closed="both", optional=True)
 
-    def read_X(self, X: Any) -> list[tuple[str, str]]:
+    def read_X(self, X: object) -> list[tuple[str, str]]:
         return check_questions(X)
 
-    def read_y(self, y: Any, rows: Sequence[Any]) -> GoldAnswers:
+    def read_y(self, y: object, rows: Sequence[Any]) -> GoldAnswers:
         given = check_y(y, len(rows), "answers")
         answers = [read_answers(row, f"row {i} of y") for i, row in enumerate(given)]
         return GoldAnswers(answers, [None] * len(rows), np.arange(len(rows)), 0)
 
-    def read_training(self, X: Any, y: Any) -> tuple[list[Any], GoldAnswers, np.ndarray | None]:
+    def read_training(
+        self, X: object, y: object
+    ) -> tuple[list[tuple[str, str]], GoldAnswers, np.ndarray | None]:
         rows = self.read_X(X)
         gold = align_answers(y, contexts_of(rows), self.on_misaligned)
         return rows, gold, gold.kept
 
-    def check_learnable(self, rows: Rows, facts: LabelFacts, loss: Any) -> None:
+    def check_learnable(self, rows: Rows, facts: LabelFacts, loss: str | Loss) -> None:
         check_loss_classes(loss, 1)
 
     def facts(self, rows: Rows) -> LabelFacts:
@@ -129,9 +131,9 @@ class Answering(Task):
 
     def encode(
         self,
-        rows: Sequence[tuple[str, str]],
+        rows: Sequence[Row],
         reader: TextReader,
-        answers: Any = None,
+        answers: Sequence[Span | None] | None = None,
         weight: np.ndarray | None = None,
         number: np.ndarray | None = None,
     ) -> EncodedQuestions:
@@ -162,7 +164,7 @@ class Answering(Task):
         )
 
     @property
-    def class_names(self) -> list[Any]:
+    def class_names(self) -> Sequence[Label]:
         return []
 
     @property
@@ -192,7 +194,7 @@ class Answering(Task):
         decoder = SpanDecoder(self.max_answer_length, n_best)
         return decoder.decode(encoded, logits(encoded.dataset))
 
-    def answers(self, found: Sequence[Candidates], rows: Sequence[tuple[str, str]]) -> list[str]:
+    def answers(self, found: Sequence[Candidates], rows: Sequence[Row]) -> list[str]:
         """Return the answer to each question, "" for none."""
         assert self.null_threshold is not None
         return pick_answers(found, contexts_of(rows), self.null_threshold)
@@ -208,9 +210,7 @@ class Answering(Task):
 
         return validate
 
-    def scores(
-        self, rows: Sequence[tuple[str, str]], reader: TextReader, logits: Logits
-    ) -> list[Candidates]:
+    def scores(self, rows: Sequence[Row], reader: TextReader, logits: Logits) -> list[Candidates]:
         return self.find(self.encode(rows, reader), logits, n_best=1)
 
     def tune(self, rows: Rows, scores: Sequence[Candidates], goal: Goal = F1) -> Self:
@@ -242,7 +242,7 @@ class Answering(Task):
         return replace(self, null_threshold=float(value))
 
 
-def contexts_of(rows: Sequence[tuple[str, str]]) -> list[str]:
+def contexts_of(rows: Sequence[Row]) -> list[str]:
     """Return the contexts of rows (question, context)."""
     return [context for _, context in rows]
 

@@ -12,12 +12,12 @@ from sklearn.metrics import accuracy_score, f1_score
 from .._inputs import check_pairs, check_texts, list_rows, list_some
 from .._parameters import not_allowed
 from ..exceptions import TruncationWarning, warn
-from ..losses import check_loss_classes
+from ..losses import Loss, check_loss_classes
 from ..metrics import RowCounts, count_rows
 from ..text import EncodedDataset, Similarities, TextReader, encode_rows
 from ._decisions import BinaryThreshold, Decision, LabelThresholds, ShiftedArgmax
 from ._goal import F1, Goal
-from ._rows import ClassLabels, Rows
+from ._rows import ClassLabels, Label, Row, Rows
 from ._targets import check_indicator, check_known_columns, check_labels, is_indicator
 from ._task import (
     SOFTMAX,
@@ -55,7 +55,7 @@ class Classifying(TeachableTask):
                 f"{self.owner}; got {self.decision}."
             )
 
-    def read_y(self, y: Any, rows: Sequence[Any]) -> ClassLabels:
+    def read_y(self, y: object, rows: Sequence[Any]) -> ClassLabels:
         return ClassLabels(check_labels(y, len(rows)), None)
 
     def facts(self, rows: Rows) -> LabelFacts:
@@ -68,7 +68,7 @@ class Classifying(TeachableTask):
         share = float(np.average(rows.y.values == positive, weights=rows.weight))
         return LabelFacts(classes=classes, positive_share=share)
 
-    def check_learnable(self, rows: Rows, facts: LabelFacts, loss: Any) -> None:
+    def check_learnable(self, rows: Rows, facts: LabelFacts, loss: str | Loss) -> None:
         labels, names = rows.y.values, rows.y.names
         if names is not None:
             if self.pos_label is not None:
@@ -112,7 +112,7 @@ class Classifying(TeachableTask):
 
     def encode(
         self,
-        rows: Sequence[tuple[str, ...]],
+        rows: Sequence[Row],
         reader: TextReader,
         target: np.ndarray | None = None,
         weight: np.ndarray | None = None,
@@ -132,13 +132,13 @@ class Classifying(TeachableTask):
             )
         return replace(dataset, target=target, weight=weight, offset=self.offset(rows))
 
-    def offset(self, rows: Sequence[Any]) -> np.ndarray | None:
+    def offset(self, rows: Sequence[Row]) -> np.ndarray | None:
         """Return what is added to the logits of a network, if anything is."""
         return None
 
     def windows(
         self,
-        rows: Sequence[tuple[str, ...]],
+        rows: Sequence[Row],
         reader: TextReader,
         number: np.ndarray | None = None,
     ) -> tuple[EncodedDataset, np.ndarray]:
@@ -175,7 +175,7 @@ class Classifying(TeachableTask):
         )
 
     @property
-    def class_names(self) -> list[Any]:
+    def class_names(self) -> Sequence[Label]:
         return list(self.classes.tolist())
 
     @property
@@ -199,7 +199,9 @@ class Classifying(TeachableTask):
         )
 
     @abstractmethod
-    def metric(self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: Any = None) -> float:
+    def metric(
+        self, y_true: np.ndarray, y_pred: np.ndarray, weight: np.ndarray | None = None
+    ) -> float:
         """Return the metric of ``score``."""
 
     def decide(self, logits: np.ndarray) -> np.ndarray:
@@ -210,7 +212,7 @@ class Classifying(TeachableTask):
         """Return the labels that a decision predicts, or its 0/1 matrix as it is."""
         return predicted if self.is_multilabel else self.classes[predicted]
 
-    def row_logits(self, rows: Sequence[Any], reader: TextReader, logits: Logits) -> np.ndarray:
+    def row_logits(self, rows: Sequence[Row], reader: TextReader, logits: Logits) -> np.ndarray:
         """Return the float64 logits of rows, of shape (n_rows, n_classes)."""
         return logits(self.encode(rows, reader)).astype(np.float64)
 
@@ -243,7 +245,7 @@ class Classifying(TeachableTask):
 
         return validate
 
-    def scores(self, rows: Sequence[Any], reader: TextReader, logits: Logits) -> list[np.ndarray]:
+    def scores(self, rows: Sequence[Row], reader: TextReader, logits: Logits) -> list[np.ndarray]:
         return list(self.row_logits(rows, reader, logits))
 
     def tune(self, rows: Rows, scores: Sequence[np.ndarray], goal: Goal = F1) -> Self:
@@ -285,7 +287,7 @@ class Classifying(TeachableTask):
         return replace(self, decision=decision)
 
     def label(
-        self, rows: Sequence[Any], reader: TextReader, logits: Logits
+        self, rows: Sequence[Row], reader: TextReader, logits: Logits
     ) -> list[tuple[ClassLabels, np.ndarray]]:
         found = self.row_logits(rows, reader, logits)
         p = expit(found) if self.is_multilabel else softmax(found, axis=1)
@@ -293,7 +295,7 @@ class Classifying(TeachableTask):
         return self.taught(self.class_names, predicted, p)
 
     def taught(
-        self, classes: list[Any], predicted: ClassLabels, p: np.ndarray
+        self, classes: Sequence[Label], predicted: ClassLabels, p: np.ndarray
     ) -> list[tuple[ClassLabels, np.ndarray]]:
         columns = [classes.index(name) for name in self.class_names]
         p = p[:, columns]
@@ -306,7 +308,7 @@ class Classifying(TeachableTask):
         names = (np.repeat(self.classes[[c]], len(p)) for c in range(len(self.classes)))
         return [(ClassLabels(name, None), of_class) for name, of_class in zip(names, p.T)]
 
-    def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
+    def count_rows(self, measure: str, y_true: object, y_pred: Any) -> RowCounts:
         labels = self.known(self.read_y(y_true, y_pred))
         pos_label = None if self.positive is None else self.classes[self.positive]
         return count_rows(measure, labels, np.asarray(y_pred), pos_label)
@@ -335,10 +337,10 @@ class ClassifyingTexts(Classifying):
 
     reads_mean: bool = False  # whether the head reads the mean state of a text
 
-    def read_X(self, X: Any) -> list[tuple[str]]:
+    def read_X(self, X: object) -> list[tuple[str]]:
         return [(text,) for text in check_texts(X)]
 
-    def read_y(self, y: Any, rows: Sequence[Any]) -> ClassLabels:
+    def read_y(self, y: object, rows: Sequence[Any]) -> ClassLabels:
         if is_indicator(y):
             return ClassLabels(*check_indicator(y, len(rows)))
         return super().read_y(y, rows)
@@ -352,11 +354,13 @@ class ClassifyingTexts(Classifying):
     def metric_name(self) -> str:
         return "micro F1" if self.is_multilabel else "accuracy"
 
-    def metric(self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: Any = None) -> float:
+    def metric(
+        self, y_true: np.ndarray, y_pred: np.ndarray, weight: np.ndarray | None = None
+    ) -> float:
         if y_pred.ndim == 1:
-            return float(accuracy_score(y_true, y_pred, sample_weight=sample_weight))
+            return float(accuracy_score(y_true, y_pred, sample_weight=weight))
         options = {"average": "micro", "zero_division": 0.0}
-        return float(f1_score(y_true, y_pred, sample_weight=sample_weight, **options))
+        return float(f1_score(y_true, y_pred, sample_weight=weight, **options))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -381,17 +385,19 @@ class ClassifyingPairs(Classifying):
     # What the texts share in characters, words and numbers, which gives a part of the logits.
     similarities: Similarities | None = None
 
-    def read_X(self, X: Any) -> list[tuple[str, str]]:
+    def read_X(self, X: object) -> list[tuple[str, str]]:
         return check_pairs(X)
 
-    def offset(self, rows: Sequence[Any]) -> np.ndarray | None:
+    def offset(self, rows: Sequence[Row]) -> np.ndarray | None:
         return None if self.similarities is None else self.similarities.offset(rows)
 
     @property
     def metric_name(self) -> str:
         return "macro F1" if self.positive is None else "F1"
 
-    def metric(self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: Any = None) -> float:
+    def metric(
+        self, y_true: np.ndarray, y_pred: np.ndarray, weight: np.ndarray | None = None
+    ) -> float:
         labels = None if self.positive is None else [self.classes[self.positive]]
         options = {"labels": labels, "average": "macro", "zero_division": 0.0}
-        return float(f1_score(y_true, y_pred, sample_weight=sample_weight, **options))
+        return float(f1_score(y_true, y_pred, sample_weight=weight, **options))

@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .._parameters import check_number, check_option
 from ..exceptions import warn
 from ..metrics import count_by_label, divide
+from ..text import Entity, Threshold
+
+# Numbers of entities, rows or labels, or sums of their weights.
+Counts: TypeAlias = np.ndarray | float
 
 # Of a sum of weights, relative.
 _ROUNDING = 1e-9
@@ -55,7 +59,7 @@ class Goal:
         """Whether precision or recall must reach something."""
         return self.min_precision is not None or self.min_recall is not None
 
-    def value(self, correct: Any, predicted: Any, actual: Any) -> np.ndarray:
+    def value(self, correct: Counts, predicted: Counts, actual: Counts) -> np.ndarray:
         """Return the value of counts that is maximised: above 1 where a floor is reached."""
         precision, recall = divide(correct, predicted), divide(correct, actual)
         if self.min_precision is not None:
@@ -64,7 +68,7 @@ class Goal:
             return np.where(_reaches(recall, self.min_recall), 1 + precision, recall)
         return divide(2 * np.asarray(correct), np.asarray(predicted) + actual)
 
-    def safe_value(self, correct: Any, predicted: Any, actual: Any) -> np.ndarray:
+    def safe_value(self, correct: Counts, predicted: Counts, actual: Counts) -> np.ndarray:
         """Return the value of entities that is maximised: above 2 where a floor has a margin.
 
         The margin is a standard error (the lower end of Wilson's interval, 1927, for one): of many
@@ -111,8 +115,8 @@ def _reaches(share: np.ndarray, floor: float) -> np.ndarray:
 
 
 def choose_decision(
-    gold: Sequence[Any],
-    decide: Callable[[Any], Sequence[Any]],
+    gold: Sequence[Sequence[Any]],
+    decide: Callable[[Threshold], Sequence[Sequence[Any]]],
     candidates: Sequence[float],
     labels: Sequence[str],
     goal: Goal,
@@ -134,7 +138,7 @@ def choose_decision(
     first is taken.
     """
 
-    def count(value: Any) -> np.ndarray:
+    def count(value: Threshold) -> np.ndarray:
         """Return the counts of each row and label, (n_rows, 3, n_labels)."""
         rows = [({e[:3] for e in a}, {e[:3] for e in b}) for a, b in zip(gold, decide(value))]
         counts = count_by_label(rows, labels)
@@ -166,7 +170,7 @@ def choose_decision(
     return {label: shared + trust[label] * (best[label] - shared) for label in labels}
 
 
-def score_candidates(scored: Sequence[Sequence[Any]]) -> list[float]:
+def score_candidates(scored: Sequence[Sequence[Entity]]) -> list[float]:
     """Return lowest scores of entities to try, from the entities of rows."""
     scores = [entity.score for row in scored for entity in row]
     steps = np.quantile(scores or [0.0], np.linspace(0, 1, _N_THRESHOLDS))

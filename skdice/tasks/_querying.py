@@ -1,6 +1,6 @@
 """Querying: entities are found by asking for each type in plain words (BERT-MRC)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, Self, TypeAlias
@@ -15,6 +15,7 @@ from ..text import (
     EncodedQueries,
     Entity,
     TextReader,
+    Threshold,
     are_characters,
     best_disjoint,
     by_label,
@@ -116,12 +117,12 @@ class Querying(WordTask):
     match_candidates: str = "pred_gold_random"
     decode: str = "flat"  # or "nested"
     # What the score of an entity has to exceed, for all labels or by label.
-    threshold: float | Mapping[str, float] = 0.5
+    threshold: Threshold = 0.5
     labels: list[str] = field(default_factory=list)
     # How the training tags spell I, E and S where they do not use these letters.
     roles: dict[str, str] = field(default_factory=dict)
 
-    def read_y(self, y: Any, rows: Sequence[Any]) -> GoldEntities:
+    def read_y(self, y: object, rows: Sequence[Any]) -> GoldEntities:
         return check_entities(y, rows)
 
     def measure(self, y: Any) -> str:
@@ -130,7 +131,7 @@ class Querying(WordTask):
     def facts(self, rows: Rows) -> LabelFacts:
         return LabelFacts(classes=sorted({label for row in rows.y.spans for _, _, label in row}))
 
-    def check_learnable(self, rows: Rows, facts: LabelFacts, loss: Any) -> None:
+    def check_learnable(self, rows: Rows, facts: LabelFacts, loss: str | Loss) -> None:
         for i, spans in zip(rows.number, rows.y.spans):
             overlap = find_overlap(spans) if self.decode == "flat" else None
             if overlap:
@@ -238,7 +239,7 @@ class Querying(WordTask):
         sentences: Sequence[Sequence[str]],
         reader: TextReader,
         logits: Logits,
-        cut: float | Mapping[str, float] | None = None,
+        cut: Threshold | None = None,
     ) -> Found:
         """Return all spans whose logits exceed the threshold, with the lowest of the three."""
         cut = self.cut if cut is None else cut
@@ -288,11 +289,11 @@ class Querying(WordTask):
     def tune(self, rows: Rows, scores: Sequence[Any], goal: Goal = F1) -> Self:
         gold: GoldEntities = rows.y
 
-        def above(cut: float | Mapping[str, float]) -> Found:
+        def above(cut: Threshold) -> Found:
             lowest = by_label(cut, self.labels)
             return [[span for span in spans if span[0] > lowest[span[1].label]] for spans in scores]
 
-        def found(cut: Any) -> list[list[Entity]]:
+        def found(cut: Threshold) -> list[list[Entity]]:
             return self.entities(above(cut))
 
         cut: float | dict[str, float]

@@ -2,14 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils.validation import _num_samples
 
 from .._inputs import check_groups, check_sample_weight, describe, number_distinct
+from .._typing import T
 from ..exceptions import hidden
+
+# A sentence of words or tags, or one or two texts.
+Row: TypeAlias = Sequence[str]
+# A class of a classifier, a tag or a type of entities.
+Label: TypeAlias = str | int | float
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +36,7 @@ class ClassLabels:
 class TeacherLabels:
     """What a fitted estimator says of rows, with its classes: labels and probabilities."""
 
-    classes: list[Any]
+    classes: Sequence[Label]
     predicted: Any  # as read_y of the task has it
     p: Any  # (n_rows, n_classes), or (n_words, n_classes) for each sentence
 
@@ -113,7 +119,7 @@ class Rows:
         return self.take(train), self.take(valid)
 
 
-def take(rows: Sequence[Any], index: np.ndarray) -> list[Any]:
+def take(rows: Sequence[T], index: np.ndarray) -> list[T]:
     return [rows[i] for i in index]
 
 
@@ -184,7 +190,9 @@ def split_folds(
         return list(cv.split(number, number, number))
 
 
-def in_columns(row: np.ndarray, known: list[Any], classes: list[Any], fill: float) -> np.ndarray:
+def in_columns(
+    row: np.ndarray, known: Sequence[Label], classes: Sequence[Label], fill: float
+) -> np.ndarray:
     """Return scores of some classes among those of all, which are filled up."""
     whole = np.full((*row.shape[:-1], len(classes)), fill, dtype=row.dtype)
     whole[..., [classes.index(name) for name in known]] = row

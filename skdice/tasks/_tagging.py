@@ -12,8 +12,9 @@ import numpy as np
 from .._inputs import check_tags, check_token_lists, list_some
 from .._parameters import check_number
 from ..exceptions import warn
-from ..losses import check_loss_classes
+from ..losses import Loss, check_loss_classes
 from ..metrics import (
+    EntitySpan,
     RowCounts,
     are_chunk_tags,
     check_tag_kinds,
@@ -27,6 +28,7 @@ from ..text import (
     Entity,
     TagDecoder,
     TextReader,
+    Threshold,
     allowed_transitions,
     are_characters,
     by_label,
@@ -35,7 +37,7 @@ from ..text import (
     keep_above,
 )
 from ._goal import F1, Goal, choose_decision, score_candidates
-from ._rows import Rows
+from ._rows import Label, Rows
 from ._task import (
     SOFTMAX,
     CardTexts,
@@ -101,10 +103,10 @@ class WordTask(Task):
     ) -> list[list[Entity]]:
         """Return the entities of each sentence, positions in words."""
 
-    def read_X(self, X: Any) -> list[list[str]]:
+    def read_X(self, X: object) -> list[list[str]]:
         return check_token_lists(X)
 
-    def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
+    def count_rows(self, measure: str, y_true: object, y_pred: Any) -> RowCounts:
         return count_rows(measure, check_tags(y_true, y_pred), y_pred)
 
 
@@ -133,11 +135,11 @@ class Tagging(WordTask, TeachableTask):
     # Whether the network gets the shape of each word as its token type; None is open.
     word_shapes: bool | None = None
     # The decision, for all labels or by label.
-    bias: float | Mapping[str, float] = 0.0  # added to the logit of "O"
-    threshold: float | Mapping[str, float] = 0.0  # entities with a lower score are dropped
+    bias: Threshold = 0.0  # added to the logit of "O"
+    threshold: Threshold = 0.0  # entities with a lower score are dropped
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
 
-    def read_y(self, y: Any, rows: Sequence[Any]) -> list[list[str]]:
+    def read_y(self, y: object, rows: Sequence[Any]) -> list[list[str]]:
         tags = check_tags(y, rows)
         check_tag_kinds(tags, "y", self.class_names)
         return tags
@@ -146,7 +148,7 @@ class Tagging(WordTask, TeachableTask):
         are_entities = are_chunk_tags(list({tag for row in y for tag in row}))
         return "entities" if are_entities else self.info.name
 
-    def check_learnable(self, rows: Rows, facts: LabelFacts, loss: Any) -> None:
+    def check_learnable(self, rows: Rows, facts: LabelFacts, loss: str | Loss) -> None:
         classes = list(facts.classes)
         if not classes:
             raise ValueError(
@@ -321,7 +323,7 @@ class Tagging(WordTask, TeachableTask):
             # A large bias breaks borders before it drops an entity, so that precision falls.
             scored = decoder.entities(logits, offsets)
 
-            def keep(lowest: Any) -> list[list[Entity]]:
+            def keep(lowest: Threshold) -> list[list[Entity]]:
                 return [keep_above(row, by_label(lowest, labels)) for row in scored]
 
             candidates = score_candidates(scored)
@@ -333,7 +335,7 @@ class Tagging(WordTask, TeachableTask):
             _, best = max(zip(map(goal.metric, tags), biases), key=lambda scored: scored[0])
             return replace(self, bias=best, threshold=0.0)
 
-        def found(bias: Any) -> list[Any]:
+        def found(bias: Threshold) -> list[list[EntitySpan]]:
             tags = replace(decoder, bias=bias).tags(logits, offsets)
             return [find_entities(row) for row in tags]
 
@@ -349,7 +351,7 @@ class Tagging(WordTask, TeachableTask):
         return self.taught(self.classes.tolist(), decoder.tags(found, dataset.item_offsets), p)
 
     def taught(
-        self, classes: list[str], predicted: list[list[str]], p: Sequence[np.ndarray]
+        self, classes: Sequence[Label], predicted: list[list[str]], p: Sequence[np.ndarray]
     ) -> list[tuple[list[list[str]], np.ndarray]]:
         # A sentence without words says nothing, and no tag is learned that a fold does not have.
         is_used = [bool(tags) and set(tags) <= set(self.classes.tolist()) for tags in predicted]

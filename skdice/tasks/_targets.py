@@ -27,7 +27,7 @@ from .._inputs import (
 )
 from ..metrics import are_chunk_tags, get_entities, infer_scheme
 from ..text import spelled_roles
-from ._rows import take
+from ._rows import Label, take
 
 # In this order: a bool is a number as well.
 _KINDS: dict[str, Any] = {"str": str, "bool": (bool, np.bool_), "number": numbers.Real}
@@ -129,7 +129,7 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     return matrix, np.arange(matrix.shape[1]) if names is None else pd.Index(names).to_numpy()
 
 
-def check_known_columns(names: list[Any], known: list[Any]) -> None:
+def check_known_columns(names: Sequence[Label], known: Sequence[Label]) -> None:
     """Raise a ValueError unless the columns of a multi-label y are, in order, those of the fit."""
     numbered = list(range(len(known)))
     are_names = all(isinstance(name, str) for name in names)

@@ -15,7 +15,7 @@ from ..losses import Loss
 from ..metrics import RowCounts, count_rows
 from ..text import Draw, EncodedDataset, TextReader, capped
 from ._goal import F1, Goal
-from ._rows import Rows
+from ._rows import Label, Row, Rows
 
 # From encoded texts to their logits, (n_items, n_outputs): a network as a task sees it.
 Logits: TypeAlias = Callable[[EncodedDataset], np.ndarray]
@@ -46,7 +46,7 @@ class LabelFacts:
     """What is known of the labels of some rows."""
 
     # Sorted: tags, the labels of a classifier as an array, or the types of entities.
-    classes: Sequence[Any] | np.ndarray = ()
+    classes: Sequence[Label] | np.ndarray = ()
     has_entities: bool = False  # whether the tags of a tagger are chunk tags
     n_entities: int = 0
     # Share of entities that are capitalised, in sentences with a capital letter; NaN without one.
@@ -87,7 +87,7 @@ class HeadSpec:
 
     suffix: str | None  # how the classes of transformers end that have the head
     n_outputs: int  # logits of an item
-    classes: list[Any] | None = None  # what the outputs stand for, if they are classes
+    classes: Sequence[Label] | None = None  # what the outputs stand for, if they are classes
     # Which tag may follow which, if the tags of a sentence are scored together.
     transitions: tuple[np.ndarray, ...] | None = None
     # More arguments of the network of the task.
@@ -122,7 +122,7 @@ class TrainingSet:
     """The encoded rows of a fit, and what is counted in them."""
 
     dataset: EncodedDataset  # with targets and weights
-    labels: list[Any]  # the classes of an item
+    labels: Sequence[Label]  # the classes of an item
     # Training items of each class, (n_classes,); of several labels those without and with each
     # label, (n_classes, 2).
     counts: np.ndarray
@@ -259,25 +259,25 @@ class Task(ABC):
     tuning: Tuning = None
 
     @abstractmethod
-    def read_X(self, X: Any) -> list[Any]:
+    def read_X(self, X: object) -> list[Any]:
         """Return checked rows."""
 
     @abstractmethod
-    def read_y(self, y: Any, rows: Sequence[Any]) -> Any:
+    def read_y(self, y: object, rows: Sequence[Any]) -> Any:
         """Return checked labels to compare predictions with, as ``Rows`` has them."""
 
-    def read_training(self, X: Any, y: Any) -> tuple[list[Any], Any, np.ndarray | None]:
+    def read_training(self, X: object, y: object) -> tuple[list[Any], Any, np.ndarray | None]:
         """Return checked rows and labels, and which of them can be learned from (None: all)."""
         rows = self.read_X(X)
         return rows, self.read_y(y, rows), None
 
-    def read(self, X: Any, y: Any, weight: Any = None) -> Rows:
+    def read(self, X: object, y: object, weight: object = None) -> Rows:
         """Return rows with labels to compare predictions with."""
         rows = self.read_X(X)
         weight = check_sample_weight(weight, len(rows))
         return Rows(rows, self.read_y(y, rows), weight, None, np.arange(len(rows)))
 
-    def groups(self, rows: Sequence[Any]) -> Sequence[Any] | None:
+    def groups(self, rows: Sequence[Row]) -> Sequence[Any] | None:
         """Return the group of each row; rows of one group are in the same part of a split."""
         column = self.info.group_column
         return None if column is None else [row[column] for row in rows]
@@ -287,7 +287,7 @@ class Task(ABC):
         """Return what is known of the labels of some rows."""
 
     @abstractmethod
-    def check_learnable(self, rows: Rows, facts: LabelFacts, loss: Any) -> None:
+    def check_learnable(self, rows: Rows, facts: LabelFacts, loss: str | Loss) -> None:
         """Raise a ValueError if nothing can be learned from the rows, or not with this loss."""
 
     @abstractmethod
@@ -300,7 +300,7 @@ class Task(ABC):
 
     @property
     @abstractmethod
-    def class_names(self) -> list[Any]:
+    def class_names(self) -> Sequence[Label]:
         """The classes, or the types of entities."""
 
     @property
@@ -345,7 +345,7 @@ class Task(ABC):
         """Return a function that scores rows with a network; the rows are encoded once."""
 
     @abstractmethod
-    def scores(self, rows: Sequence[Any], reader: TextReader, logits: Logits) -> list[Any]:
+    def scores(self, rows: Sequence[Row], reader: TextReader, logits: Logits) -> list[Any]:
         """Return the scores of each row that the decision is made on."""
 
     @abstractmethod
@@ -357,7 +357,7 @@ class Task(ABC):
         """What is scored: the name of what ``score`` is, once the task has learned its classes."""
         return "F1"
 
-    def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
+    def count_rows(self, measure: str, y_true: object, y_pred: Any) -> RowCounts:
         """Count what each row adds to the metrics."""
         return count_rows(measure, y_true, y_pred)
 
@@ -380,12 +380,14 @@ class TeachableTask(Task):
 
     @abstractmethod
     def label(
-        self, rows: Sequence[Any], reader: TextReader, logits: Logits
+        self, rows: Sequence[Row], reader: TextReader, logits: Logits
     ) -> list[tuple[Any, np.ndarray]]:
         """Return labels of all rows with the probability of each row's, once or several times."""
 
     @abstractmethod
-    def taught(self, classes: list[Any], predicted: Any, p: Any) -> list[tuple[Any, np.ndarray]]:
+    def taught(
+        self, classes: Sequence[Label], predicted: Any, p: Any
+    ) -> list[tuple[Any, np.ndarray]]:
         """Return labels with probabilities, as :meth:`label` does, of what a teacher predicts.
 
         ``predicted`` are labels as :meth:`read_y` has them, and the columns of ``p`` are the

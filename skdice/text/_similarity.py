@@ -54,7 +54,7 @@ class Similarities(NamedTuple):
 
     @classmethod
     def of_texts(
-        cls, pairs: Sequence[tuple[str, str]], n_classes: int, weight: np.ndarray
+        cls, pairs: Sequence[Sequence[str]], n_classes: int, weight: np.ndarray
     ) -> "Similarities":
         """Count how many of the texts of weighted pairs have each term; nothing is regressed."""
         texts = [text for pair in pairs for text in pair]
@@ -69,13 +69,13 @@ class Similarities(NamedTuple):
         slope = np.zeros((len(SIMILARITIES), n_classes))
         return cls(float(of_text.sum()), frequencies, slope, np.zeros(n_classes))
 
-    def offset(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+    def offset(self, pairs: Sequence[Sequence[str]]) -> np.ndarray:
         """Return what is added to a network's logits, float32 of shape (n_pairs, n_classes)."""
         logits = log_softmax(self.features(pairs) @ self.slope + self.start, axis=1)
         offset: np.ndarray = ((1 - self.share) * logits).astype(np.float32)
         return offset
 
-    def features(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+    def features(self, pairs: Sequence[Sequence[str]]) -> np.ndarray:
         """Return the similarities of each pair, in [0, 1], of shape (n_pairs, 5).
 
         The columns are those of ``SIMILARITIES``. The texts of a pair may change places.
