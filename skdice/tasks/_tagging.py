@@ -141,7 +141,7 @@ class Tagging(WordTask, TeachableTask):
 
     def read_y(self, y: object, rows: Sequence[Any]) -> list[list[str]]:
         tags = check_tags(y, rows)
-        check_tag_kinds(tags, "y", self.class_names)
+        check_tag_kinds(tags, "y", self.classes.tolist())
         return tags
 
     def measure(self, y: Any) -> str:
@@ -228,7 +228,7 @@ class Tagging(WordTask, TeachableTask):
         group = None if background is None else positives_first(dataset, target != background)
         return TrainingSet(
             dataset=dataset,
-            labels=self.class_names,
+            labels=self.classes.tolist(),
             counts=counts,
             background=background,
             binary=False,
