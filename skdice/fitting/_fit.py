@@ -55,7 +55,7 @@ def _fit_rows(task: Task, given: Given, labelled: Labelled | None = None) -> Out
         feature_names=given.feature_names,
         interrupted=error is not None,
     )
-    if error is not None or task.tuning != "validation" or valid is None:
+    if error is not None or fitted.task.tuning != "validation" or valid is None:
         return Outcome(fitted, error)
     logits = logits_of(fitted.task, fitted.net, fitted.reader, plan.settings)
     where = f"the {len(valid):,} rows that are held out"
@@ -220,7 +220,7 @@ def fit(task: Task, given: Given) -> Outcome:
     if task.tuning == "cv":
         _check_folds(task, given)
     fitted, error = _fit_taught(task, given)
-    if error is not None or task.tuning != "cv":
+    if error is not None or fitted.task.tuning != "cv":
         return Outcome(fitted, error)
     where = "the training rows, as fits without them predict them"
     return _tuned(fitted, rows, lambda: out_of_fold_scores(fitted.task, given), where)
