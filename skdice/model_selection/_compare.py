@@ -171,7 +171,9 @@ def compare_losses(
     )
 
 
-def _prepare(estimator: BaseEstimator, label: str, parameters: dict[str, Any], seed: int) -> Any:
+def _prepare(
+    estimator: BaseEstimator, label: str, parameters: dict[str, Any], seed: int
+) -> BaseEstimator:
     """Return a checked estimator to fit; loss parameters that are not given become None."""
     prefix, _ = final_step(estimator)
     settings = switch_loss(parameters) | {"random_state": seed}
@@ -201,7 +203,7 @@ def _warn_if_undertrained(label: str, runs: Sequence[LossRun], max_epochs: int |
 
 
 def _run_all(
-    tasks: Sequence[Any], n_jobs: int | None, verbose: int
+    tasks: Sequence[object], n_jobs: int | None, verbose: int
 ) -> dict[tuple[str, int], LossRun]:
     """Return the run of each loss and seed, and show the progress."""
     from tqdm.auto import tqdm
@@ -218,7 +220,9 @@ def _run_all(
     return results
 
 
-def _run(run: Callable[..., LossRun], key: Any, *arguments: Any) -> tuple[Any, LossRun]:
+def _run(
+    run: Callable[..., LossRun], key: tuple[str, int], *arguments: object
+) -> tuple[tuple[str, int], LossRun]:
     with _noted(f"This happened with loss {key[0]!r} and seed {key[1]}."):
         return key, run(*arguments)
 
@@ -233,7 +237,9 @@ def _noted(note: str) -> Iterator[None]:
         raise
 
 
-def _check_losses(losses: Any, suffixes: Sequence[str], baseline: str) -> dict[str, dict[str, Any]]:
+def _check_losses(
+    losses: object, suffixes: Sequence[str], baseline: str
+) -> dict[str, dict[str, Any]]:
     """Return the parameters of each loss by its label; a label has one row for each suffix."""
     names = [] if isinstance(losses, str) or not isinstance(losses, Iterable) else list(losses)
     if not names or not all(isinstance(label, str) for label in names):
@@ -261,7 +267,7 @@ def _check_entry(label: str, entry: Any) -> dict[str, Any]:
     return dict(entry)
 
 
-def _check_unique(name: str, values: list[Any]) -> None:
+def _check_unique(name: str, values: Sequence[object]) -> None:
     if not values or len(set(values)) < len(values):
         raise ValueError(f"{name} must be one or more, different from each other; got {values}.")
 

@@ -1,18 +1,23 @@
 """Out-of-fold probabilities, also of taggers, whose rows have different lengths."""
 
 import warnings
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from .._inputs import indexable_rows, list_some, object_array
+from .._typing import Labels
 from ..estimators import check_partition
 from ..tasks import in_columns
+
+# The number of folds, a splitter, or (train, test) of each fold.
+CrossValidator: TypeAlias = int | BaseCrossValidator | Iterable[Any] | None
 
 
 def cross_val_predict_proba(
@@ -20,8 +25,8 @@ def cross_val_predict_proba(
     X: Any,
     y: Any,
     *,
-    groups: Any = None,
-    cv: Any = None,
+    groups: Labels | None = None,
+    cv: CrossValidator = None,
     n_jobs: int | None = None,
 ) -> np.ndarray:
     """Return the class probabilities of every row by a fit that has not seen it.

@@ -11,6 +11,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .._inputs import check_sample_weight, count_of, indexable_rows, list_some
 from .._parameters import check_number
+from .._typing import Labels, Weights
 from ..estimators import TextEstimator
 from ..exceptions import silent, warn
 from ..tasks import Goal, Rows, Task
@@ -28,12 +29,12 @@ def tune_decision(
     y: Any,
     *,
     metric: Callable[..., float] | None = None,
-    sample_weight: Any = None,
+    sample_weight: Weights = None,
     per_label: bool = False,
     min_precision: float | None = None,
     min_recall: float | None = None,
     cv: int | None = None,
-    groups: Any = None,
+    groups: Labels | None = None,
 ) -> _Estimator:
     """Return the fitted estimator with its decision tuned on held-out rows, or by cross-fitting.
 

@@ -3,7 +3,7 @@
 import html
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -106,7 +106,7 @@ class LossComparison:
         """
         scores = self.frame.groupby("loss", sort=False)[list(self.metrics)]
         means, deviations = scores.mean() * 100, scores.std() * 100
-        columns: dict[Any, Any] = {}
+        columns: dict[Hashable, pd.Series] = {}
         for metric in self.metrics:
             columns[metric] = means[metric]
             columns[f"{metric}_sd"] = deviations[metric]

@@ -70,7 +70,7 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRun
     seconds = time.perf_counter() - start
     final = text_estimator(estimator)
 
-    def count(decided: Any, X: Any, y: Any) -> RowCounts:
+    def count(decided: Any, X: object, y: object) -> RowCounts:
         return final.internals.task.count_rows(protocol.task, y, decided.predict(X))
 
     decisions = {"": (seconds, count(estimator, protocol.X_test, protocol.y_test))}
@@ -79,7 +79,7 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRun
         metric = None
         if protocol.task == "texts":  # Their score is accuracy; the F1 of the table is tuned.
 
-            def metric(y_true: Any, y_pred: Any) -> float:
+            def metric(y_true: object, y_pred: object) -> float:
                 return final.internals.task.count_rows("texts", y_true, y_pred).of_all_rows()["f1"]
 
         X_part, y_part = (_safe_indexing(part, held_out) for part in (protocol.X, protocol.y))

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_consistent_length, get_tags
+from sklearn.utils import Tags, check_consistent_length, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import indexable_rows
-from .._parameters import check_number, check_option, not_allowed
+from .._parameters import RandomState, check_number, check_option, not_allowed
 from .._pipeline import final_step, silenced, with_parameters
+from .._typing import Labels, Weights
 from ..estimators import TextEstimator
 from ..nn import count_processes
-from ._space import make_space
+from ._cross_val import CrossValidator
+from ._space import Space, make_space
+
+if TYPE_CHECKING:
+    from optuna.pruners import BasePruner
+    from optuna.storages import BaseStorage
 
 
 def _of_best(name: str) -> Any:
@@ -143,19 +151,19 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     def __init__(
         self,
         estimator: BaseEstimator,
-        space: Any = None,
+        space: Space | Mapping[str, Any] | None = None,
         *,
         n_trials: int = 20,
-        cv: Any = None,
-        scoring: Any = None,
-        storage: Any = None,
+        cv: CrossValidator = None,
+        scoring: str | Callable[..., float] | None = None,
+        storage: str | PathLike[str] | BaseStorage | None = None,
         study_name: str | None = None,
         n_jobs: int | None = None,
-        pruner: Any = "auto",
+        pruner: BasePruner | Literal["auto"] | None = "auto",
         refit: bool = True,
-        error_score: Any = "raise",
+        error_score: float | Literal["raise"] = "raise",
         timeout: float | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 1,
     ) -> None:
         self.estimator = estimator
@@ -174,7 +182,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None
+        self, X: Any, y: Any = None, *, sample_weight: Weights = None, groups: Labels | None = None
     ) -> DiceSearchCV:
         """Search, and fit the best parameters on all rows.
 
@@ -281,7 +289,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return float(self.scorer_(self.best_estimator_, X, y))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):

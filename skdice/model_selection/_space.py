@@ -125,7 +125,7 @@ def _suggest_parameters(trial: BaseTrial, loss: str, prefix: str) -> dict[str, f
     return parameters
 
 
-def make_space(space: Any, estimator: BaseEstimator) -> tuple[Space, dict[str, Any] | None]:
+def make_space(space: object, estimator: BaseEstimator) -> tuple[Space, dict[str, Any] | None]:
     """Return a space as a function of the trial, and the suggestions of the first trial, if any.
 
     None stands for the default space, and a dict has a list of values or a distribution of Optuna

@@ -10,6 +10,7 @@ from sklearn.model_selection import BaseCrossValidator, KFold
 from sklearn.utils import check_consistent_length, check_random_state
 
 from .._inputs import check_groups, check_rows, list_some, number_distinct
+from .._typing import Labels
 from ..metrics import are_chunk_tags, check_tag_row
 
 
@@ -60,7 +61,7 @@ class StratifiedTagKFold(KFold):
     """
 
     def split(
-        self, X: Any, y: Any = None, groups: Any = None
+        self, X: Any, y: Any = None, groups: Labels | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Generate the rows of the training and the test part of each fold.
 
@@ -108,7 +109,9 @@ class StratifiedTagKFold(KFold):
         # That of KFold does not take groups.
         return BaseCrossValidator.split(self, X, sentences, unit)
 
-    def _iter_test_masks(self, X: Any, y: list[list[str]], groups: Any) -> Iterator[np.ndarray]:
+    def _iter_test_masks(
+        self, X: Any, y: list[list[str]], groups: np.ndarray
+    ) -> Iterator[np.ndarray]:
         if are_chunk_tags(list({tag for tags in y for tag in tags})):
             y = [[tag[2:] for tag in tags if tag != "O"] for tags in y]
         rows: list[Counter[str]] = [Counter() for _ in range(groups.max() + 1)]

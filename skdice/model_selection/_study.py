@@ -54,7 +54,7 @@ class Objective:
     scorer: Callable[..., Any]
     weights: Mapping[str, np.ndarray]  # for fit
     space: Space
-    error_score: Any
+    error_score: float | str
 
     def __call__(self, trial: Trial) -> float:
         """Run the folds, report each, and return the mean score; NaN lets a trial fail."""
@@ -116,7 +116,7 @@ class Objective:
 
 
 def run_study(
-    search: Any, objective: Objective, first: dict[str, Any] | None, made_of: Any
+    search: Any, objective: Objective, first: dict[str, Any] | None, made_of: Sequence[object]
 ) -> Study:
     """Run the trials that the study of a DiceSearchCV lacks, and return it.
 
@@ -220,7 +220,7 @@ def _quiet() -> Iterator[None]:
         optuna.logging.set_verbosity(before)
 
 
-def _open_storage(storage: Any) -> Any:
+def _open_storage(storage: object) -> BaseStorage | str:
     """Return a storage of Optuna; a path is the path of a journal file."""
     if storage is None:
         return InMemoryStorage()
@@ -295,7 +295,7 @@ class _NumberedSampler(TPESampler):
         super().__init__(seed=seed, multivariate=True, group=True, constant_liar=True)
 
 
-def _make_pruner(pruner: Any) -> BasePruner:
+def _make_pruner(pruner: object) -> BasePruner:
     """Return the Optuna pruner for a value of the parameter."""
     if isinstance(pruner, BasePruner):
         return pruner
@@ -341,7 +341,7 @@ def tabulate_study(study: Study, objective: Objective) -> dict[str, Any]:
     return results
 
 
-def _warn_of_errors(trials: Sequence[FrozenTrial], error_score: Any) -> None:
+def _warn_of_errors(trials: Sequence[FrozenTrial], error_score: float | str) -> None:
     failed = [trial for trial in trials if _ERROR in trial.user_attrs]
     first = f" The first error: {failed[0].user_attrs[_ERROR]}" if failed else ""
     states = [trial.state for trial in trials]

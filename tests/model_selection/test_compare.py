@@ -51,7 +51,9 @@ class Guess(DicePairClassifier):
     def fit(self, X, y, sample_weight=None):
         self.check_parameters()
         type(self).fits.append(self.get_params() | {"rows": list(X)})
-        task = replace(self._asked(), classes=np.unique(y), threshold=0.5)
+        asked = replace(self._asked(), threshold=0.5)
+        rows = asked.read(X, y)
+        task = asked.learn(rows, asked.facts(rows), None)
         known = dict.fromkeys(field.name for field in fields(Fitted))
         history = pd.DataFrame({"run": self.network, "train_loss": self.train_loss})
         self._fitted = Fitted(**known | {"task": task, "history": history})
