@@ -92,7 +92,7 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
     def predict_proba(self, X: TextRows) -> np.ndarray:
         """Return the class probabilities of each row.
 
-        They are the softmax of the logits whatever the loss (multi-label: the sigmoid of each); set
+        They are the softmax of the logits for any loss (multi-label: the sigmoid of each). Set
         losses give scores, not calibrated probabilities. ``threshold_`` does not change them.
 
         Parameters

@@ -123,7 +123,7 @@ class DiceSpanExtractor(TextEstimator[Answering]):
         return object_array(task.answers(found, rows))
 
     def predict_spans(self, X: Questions, n_best: int | None = None) -> ObjectArray[list[Answer]]:
-        """Find the best spans of the contexts, whatever ``null_threshold_`` is.
+        """Find the best spans of the contexts; ``null_threshold_`` does not matter.
 
         Parameters
         ----------

@@ -119,7 +119,7 @@ class DiceTokenTagger(WordTagger[Tagging]):
     def predict_proba(self, X: TokenLists) -> ObjectArray[np.ndarray]:
         """Return the class probabilities of every word.
 
-        They are the softmax of the logits (``background_bias`` included), whatever the loss; with
+        They are the softmax of the logits (``background_bias`` included) for any loss; with
         ``crf``, the probabilities among all well-formed sequences. Set losses give scores, not
         calibrated probabilities.
 

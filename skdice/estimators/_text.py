@@ -41,7 +41,7 @@ class DiceTextClassifier(TextClassifier):
     ``DiceLoss(average="macro")`` takes each by itself), and ``class_weight={label: weight}`` weighs
     the rows with that label.
 
-    ``predict_proba`` is a softmax whatever the loss. A set loss makes scores, not calibrated
+    ``predict_proba`` is a softmax for any loss. A set loss makes scores, not calibrated
     probabilities; sklearn's ``CalibratedClassifierCV`` works on top.
 
     Examples

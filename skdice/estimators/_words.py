@@ -1,4 +1,4 @@
-"""What estimators have in common that tag the words of sentences."""
+"""The base of the estimators that tag the words of sentences."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -57,7 +57,7 @@ class WordTagger(TextEstimator[T]):
         ----------
         X : list, Series or object array of list of str
         threshold : float or dict of label to float, optional
-            Leave out entities with a lower ``score``, so that what is left is right more often: a
+            Leave out entities with a lower ``score``, so that the others are right more often. A
             higher threshold never adds one. Labels that a dict does not name keep all.
 
         Returns

@@ -21,7 +21,7 @@ SPELLINGS = {
     "BMES": "BMES",
     "BILOU": "BILU",
 }
-# The role of each letter, by scheme, and whatever the scheme is.
+# The role of each letter in each scheme, and in any scheme.
 ROLES = {scheme: dict(zip(letters, "BIES")) for scheme, letters in SPELLINGS.items()}
 ANY_ROLES = {letter: role for roles in ROLES.values() for letter, role in roles.items()}
 _CHUNK_TAG = re.compile(f"O|[{''.join(ANY_ROLES)}]-.+", re.DOTALL)
@@ -141,7 +141,7 @@ def check_tag_sequences(
 
 
 def check_same_number(y_true: list[Any], y_pred: list[Any], what: str, least: int = 1) -> None:
-    """Raise a ValueError unless both have as many rows, and so many at least."""
+    """Raise a ValueError unless both have the same number of rows, and at least ``least``."""
     if len(y_true) != len(y_pred):
         raise ValueError(
             f"y_true and y_pred must have the same number of {what}; got {len(y_true)} and "

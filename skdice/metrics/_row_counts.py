@@ -25,7 +25,7 @@ class RowCounts:
 
     ``task`` is a key of ``METRICS``. The columns of ``counts``, (n_rows, n_counts), are for
     "entities" and "pairs" the correct, the predicted and the actual items, each of these (n_rows,
-    n_labels); for "tagging" and "texts" what is right and of how many (one column each), then the
+    n_labels). For "tagging" and "texts" they are right items, all items (one column each), then the
     same three; for "questions" exact match, F1 and 1.
 
     With several labels F1 is the macro average over those that occur, as in scikit-learn; a micro

@@ -273,7 +273,7 @@ def _average(
 
 
 def resampled_sums(counts: np.ndarray, n_resamples: int, random_state: int) -> NDArray[np.float64]:
-    """Return the sums of counts of rows over resamples of as many, (n_resamples, n_counts)."""
+    """Return sums of counts over rows drawn with replacement, (n_resamples, n_counts)."""
     rng = np.random.default_rng(random_state)
     n_rows, wide = len(counts), counts.astype(np.float64)
     sums = np.empty((n_resamples, wide.shape[1]))

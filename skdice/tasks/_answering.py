@@ -59,12 +59,12 @@ class GoldAnswers:
     answers: list[Any]  # as given
     # Characters of the first answer of each question that is not left out, None if it has none.
     spans: list[Span | None]
-    # The questions to learn from: all but those of which every answer was left out.
+    # The questions to learn from: those without an answer, or with one that is not left out.
     kept: np.ndarray
     n_misaligned: int  # answers that did not lie where they should
 
     def take(self, index: np.ndarray) -> "GoldAnswers":
-        """Return the answers to some questions, all of which are learned from."""
+        """Return the answers to some questions, which are all learned from."""
         answers, spans = take(self.answers, index), take(self.spans, index)
         return GoldAnswers(answers, spans, np.arange(len(index)), self.n_misaligned)
 
@@ -183,7 +183,7 @@ class Answering(Task):
         shift = np.zeros(target.shape, dtype=np.float32)
         each = np.ones(target.shape, dtype=np.float32)
         others = np.delete(np.arange(len(target)), first)
-        # In one softmax over a window, a draw only changes the odds of "no answer".
+        # If a loss has one softmax over a window, a draw changes only the odds of "no answer".
         for items in (first,) if is_over_positions(loss) else (first, others):
             of_items = correct_draw(target[items], 2, weight[items], share[items])
             shift[items], each[items] = of_items
@@ -291,10 +291,10 @@ def _read_row(row: Any, i: int) -> tuple[Any, Any]:
 def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswers:
     """Find the answers, which are SQuAD dicts, str or lists of str, in their contexts.
 
-    An answer without an ``answer_start`` is learned where it first stands as words of its context,
-    or inside of others if it does so only there. Where the context has another text at an
-    ``answer_start``, "repair" takes the nearest such place, "raise" raises, and "skip" leaves the
-    answer out.
+    An answer without an ``answer_start`` is learned where its words first stand in its context, or
+    inside other words if they stand only there. If the context has another text at the
+    ``answer_start``, "repair" takes the nearest place that has the answer, "raise" raises an error,
+    and "skip" leaves the answer out.
     """
     rows = check_y(y, len(contexts), "answers (SQuAD dicts or str)")
     first: list[Span | None] = []
@@ -361,7 +361,7 @@ def _find(answer: "_GoldAnswer", context: str, i: int, on_misaligned: str) -> Sp
     elif start is not None:
         return start, start + len(text)
     places, _ = find_word(text, context)
-    # Of equally near places, and without a start, the first one.
+    # The first of equally near places, and the first one if there is no start.
     nearest = min(places, key=lambda place: abs(place - (start or 0)), default=None)
     return None if nearest is None else (nearest, nearest + len(text))
 

@@ -31,7 +31,7 @@ from ._task import (
     positives_first,
 )
 
-# Rows without labels are not learned as classes that are less probable.
+# A row without a label is not learned as a class with a lower probability.
 _UNLIKELY = 0.03
 
 
@@ -41,7 +41,7 @@ class Classifying(TeachableTask):
 
     truncation: str = "longest_first"  # or "second", "error"
     pos_label: Any = None  # the positive one of two classes; None is the larger label
-    # A probability, of the positive one of two classes or of each label, until classes are known.
+    # The parameter: the probability above which the positive class, or a label, is predicted.
     threshold: float | None = None
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
     # An argmax of no classes until they are known.
@@ -118,11 +118,11 @@ class Classifying(TeachableTask):
         weight: np.ndarray | None = None,
         number: np.ndarray | None = None,
     ) -> EncodedDataset:
-        """Return rows as windows of pieces, each an item; a warning names those that are cut."""
+        """Return rows as windows of pieces, each an item. A warning names the rows that are cut."""
         dataset, cut = self.windows(rows, reader, number)
         if len(cut):
             n_rows = len(rows)
-            if number is not None:  # Rows with labels are there twice beside those without.
+            if number is not None:  # A row may be there several times, with several labels.
                 n_rows, cut = len(np.unique(number)), np.unique(number[cut])
             warn(
                 f"{len(cut)} of {n_rows} {self.info.row}s are longer than max_length="
@@ -133,7 +133,7 @@ class Classifying(TeachableTask):
         return replace(dataset, target=target, weight=weight, offset=self.offset(rows))
 
     def offset(self, rows: Sequence[Row]) -> np.ndarray | None:
-        """Return what is added to the logits of a network, if anything is."""
+        """Return what is added to the logits of a network, or None."""
         return None
 
     def windows(
@@ -146,7 +146,7 @@ class Classifying(TeachableTask):
         return encode_rows(rows, self.info.n_texts, reader, self.truncation, number)
 
     def targets(self, rows: Rows) -> np.ndarray:
-        """Return the class index of each row; of several labels, 0 and 1 in a column of each."""
+        """Return the class index of each row or, for several labels, a matrix of 0 and 1."""
         labels = rows.y.values
         target = labels if self.is_multilabel else np.searchsorted(self.classes, labels)
         indices: np.ndarray = target.astype(np.int64)

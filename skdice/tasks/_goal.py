@@ -14,16 +14,16 @@ from ..text import Entity, Threshold
 # Numbers of entities, rows or labels, or sums of their weights.
 Counts: TypeAlias = np.ndarray | float
 
-# Of a sum of weights, relative.
+# The relative error of a sum of weights.
 _ROUNDING = 1e-9
-# Parts of the held-out rows: a bias is the mean of what is best without each of them.
+# Parts of the held-out rows. A bias is the mean of the best ones without each part.
 _N_FOLDS = 5
 _N_THRESHOLDS = 81
-# With so many entities of a label its own decision has half of the say, the shared one the rest.
+# Shrinkage: a label with this many entities takes the mean of its own decision and the shared one.
 _HALF_TRUSTED = 20
 # Labels that a warning names.
 _MOST_NAMED = 5
-# How often all labels are gone through, and of how many candidates one is tried.
+# Passes over all labels, and every how many candidates one is tried.
 _N_ROUNDS = 2
 _STEP = 4
 
@@ -71,9 +71,10 @@ class Goal:
     def safe_value(self, correct: Counts, predicted: Counts, actual: Counts) -> np.ndarray:
         """Return the value of entities that is maximised: above 2 where a floor has a margin.
 
-        The margin is a standard error (the lower end of Wilson's interval, 1927, for one): of many
-        decisions those that just reach a floor are those that were lucky. What reaches it without
-        is above 1, the more surely the higher; of what does not, the nearest is the best.
+        The margin is a standard error: the lower end of Wilson's interval (1927) for one. Among
+        many decisions, those that just reach a floor were lucky. A value is above 1 where the floor
+        is reached without a margin, and higher the surer it is reached. Below the floor, the
+        nearest decision has the highest value.
         """
         floor: Any = self.min_precision
         total, other = predicted, actual
@@ -124,14 +125,15 @@ def choose_decision(
 ) -> float | dict[str, float]:
     """Return the bias or threshold that serves the goal best, or one for each label.
 
-    For the best F1, that of all labels is the mean of those that are best without a fifth of the
-    rows, drawn to 0, if that finds anything, the less the more entities there are to tell
-    from. Labels compete for words, so theirs are changed one after the other as long as the F1 of
-    all rises; that of a label with few entities is drawn to the one of all labels.
+    For F1, the decision of all labels is the mean of five, each the best without one fifth of the
+    rows. It is shrunk towards 0, if 0 finds any entity, and more so with few entities. Labels
+    compete for words, so the decisions of labels are changed one after the other as long as the F1
+    of all labels rises. That of a label with few entities is shrunk towards the shared one.
 
-    A floor has to be reached by the very decision that is taken, so nothing is drawn or averaged:
-    of those that reach it with a margin of a standard error, the one with the most of the other is
-    taken; if there is none, the one that reaches it most surely, or comes nearest, with a warning.
+    A floor must be reached by the decision that is taken, so nothing is averaged or shrunk. Of the
+    decisions that reach it with a margin of a standard error, the one with the highest precision,
+    or recall, is taken. If there is none, it is the one that reaches the floor most surely or comes
+    nearest, with a warning.
 
     ``gold`` has the (start, end, label) of each row, and ``decide`` gives the same from a candidate
     or one for each label. A weight of a row counts as repetition. Of equally good candidates the

@@ -41,12 +41,12 @@ from ._task import (
 
 # Size of the vectors of a word, as start and as end, whose product scores a match.
 _MATCH_SIZE = 64
-# Sentences that are predicted at a time: their logits are 130 numbers for each word and query.
+# Sentences predicted at a time: the logits have 130 numbers for each word and query.
 _CHUNK_SENTENCES = 512
-# Logits of entities tried as thresholds, in the order of preference among equally good ones.
+# Logits to try as thresholds; of equally good ones the first is taken.
 _THRESHOLDS: list[float] = sorted((np.arange(-40, 41) / 10).tolist(), key=abs)
 
-# What is asked for common types of entities, and other names of these.
+# The queries of common types of entities, and other names of these types.
 _QUERIES = {
     "person": "Which people are mentioned by their name, be they real or invented?",
     "location": "Which places are mentioned: countries, cities, regions, mountains, rivers, roads?",
@@ -87,7 +87,7 @@ _OTHER_NAMES = {
 }
 _QUERIES |= {other: _QUERIES[name] for name, others in _OTHER_NAMES.items() for other in others}
 
-# The spans of each sentence, each behind the lowest of its three logits.
+# The spans of each sentence: pairs of the lowest of its three logits and the entity.
 Found: TypeAlias = list[list[tuple[float, Entity]]]
 
 
@@ -219,7 +219,7 @@ class Querying(WordTask):
     ) -> Correction:
         assert training_set.dataset.target is not None
         borders = correct_draw(training_set.dataset.target, 2, weight, share)
-        # A match is scored by a product, so no logit can be shifted: it is weighted by 1 / share.
+        # A match is scored by a product, not by a logit to shift, so it is weighted by 1 / share.
         shift = np.append(borders.shift, np.zeros(2 * _MATCH_SIZE, dtype=np.float32))
         each = np.column_stack([borders.weight, 1 / share]).astype(np.float32)
         return Correction(shift, each)
@@ -333,7 +333,7 @@ def default_query(label: str) -> str:
 
 
 def choose_queries(labels: list[str], given: dict[str, str] | None) -> dict[str, str]:
-    """Return the query of each label; labels that were forgotten are named in a warning."""
+    """Return the query of each label; a warning names labels that were not given one."""
     given = given or {}
     queries = {label: given.get(label) or default_query(label) for label in labels}
     missing = [label for label in labels if label not in given]

@@ -34,10 +34,10 @@ class ClassLabels:
 
 @dataclass(frozen=True, eq=False)
 class TeacherLabels:
-    """What a fitted estimator says of rows, with its classes: labels and probabilities."""
+    """The labels and probabilities that a fitted estimator predicts, with its classes."""
 
     classes: Sequence[Label]
-    predicted: Any  # as read_y of the task has it
+    predicted: Any  # as read_y of the task returns it
     p: Any  # (n_rows, n_classes), or (n_words, n_classes) for each sentence
 
 
@@ -90,7 +90,7 @@ class Rows:
         )
 
     def distinct(self) -> "Rows":
-        """Return each row of a classifier once; copies of one add up to its weight."""
+        """Return each distinct row of a classifier once; its weight is the sum of its copies'."""
         labels: list[Any] = self.y.values.tolist()
         groups = [None] * len(self) if self.groups is None else self.groups
         keys = [*zip(self.X, map(repr, labels), map(repr, groups))]
@@ -103,7 +103,7 @@ class Rows:
         return replace(self.take(np.array([*place])), weight=total)
 
     def used(self, kept: np.ndarray | None = None) -> "Rows":
-        """Return the rows with a weight, of those that were kept: weight 0 is absence."""
+        """Return the rows that were kept and have a weight above 0."""
         if kept is None and self.weight is None:
             return self
         kept = np.arange(len(self)) if kept is None else kept
@@ -112,7 +112,7 @@ class Rows:
     def split(
         self, fraction: float | None, rng: np.random.Generator
     ) -> tuple["Rows", "Rows | None"]:
-        """Return the rows to train on and those to validate on, as :func:`split_rows` has them."""
+        """Return the rows to train on and those to validate on, see :func:`split_rows`."""
         if fraction is None:
             return self, None
         train, valid = split_rows(len(self), fraction, rng, self.strata, self.groups)
@@ -132,9 +132,9 @@ def split_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows to train on and those to validate on.
 
-    ``classes`` of shape (n_rows,), of int, have equal shares in both parts, and all of them are
-    trained on. Rows of one group are in the same part, if there are several groups; classes then do
-    not matter. It is a ValueError if no row is left to train on, or no class has two rows.
+    ``classes``, ints of shape (n_rows,), have equal shares in both parts, and the training part has
+    all of them. If there are several groups, the rows of a group are in the same part, and classes
+    do not matter. It is a ValueError if no row is left to train on, or no class has two rows.
     """
     if groups is not None and len(set(groups)) > 1:
         group, _ = number_distinct(groups)
@@ -165,9 +165,9 @@ def split_rows(
 def split_folds(
     rows: Rows, groups: Sequence[Any] | None, n_folds: int, seed: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the training and test rows of each fold: by groups, else by classes if there are.
+    """Return the training and test rows of each fold, split by groups or else by classes.
 
-    The groups are those of the rows; if these have none, those that are given.
+    The groups are those of the rows or, if the rows have none, those that are given.
     """
     groups = groups if rows.groups is None else rows.groups
     classes = rows.strata if groups is None else None
@@ -193,7 +193,7 @@ def split_folds(
 def in_columns(
     row: np.ndarray, known: Sequence[Label], classes: Sequence[Label], fill: float
 ) -> np.ndarray:
-    """Return scores of some classes among those of all, which are filled up."""
+    """Return scores of some classes as scores of all classes, with ``fill`` for the others."""
     whole = np.full((*row.shape[:-1], len(classes)), fill, dtype=row.dtype)
     whole[..., [classes.index(name) for name in known]] = row
     return whole
@@ -218,5 +218,5 @@ def read_fit_rows(
     try:
         weight = check_sample_weight(weight, _num_samples(X_valid))
     except ValueError as error:
-        raise ValueError(f"Of the rows to validate on: {error}") from error
+        raise ValueError(f"For the rows to validate on: {error}") from error
     return groups, (X_valid, y_valid, weight)

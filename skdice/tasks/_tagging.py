@@ -51,10 +51,10 @@ from ._task import (
     positives_first,
 )
 
-# With larger ones the sum of the logits of a sentence would not be finite.
+# Larger biases would make the sum of the logits of a sentence infinite.
 BIASES: dict[str, Any] = {"low": -1e6, "high": 1e6, "closed": "both"}
 _BOUNDS = {"background_bias_": BIASES, "threshold_": {"low": 0, "high": 1, "closed": "both"}}
-# One tag that covers more of the words may be that of words outside entities.
+# A tag with a larger share of the words may stand for words outside entities.
 _MOST_WORDS = 0.5
 
 
@@ -66,7 +66,7 @@ class WordTask(Task):
     scheme: str | None = None  # of chunk tags
 
     def __post_init__(self) -> None:
-        """Check the decision, and complete one by label by the defaults."""
+        """Check the decision; labels that a decision by label lacks get the default."""
         for shown, name in self.info.decision.items():
             given, bounds = getattr(self, name), _BOUNDS[shown]
             if isinstance(given, Mapping) or (given and shown == "threshold_"):
@@ -196,7 +196,7 @@ class Tagging(WordTask, TeachableTask):
             classes=np.array(facts.classes, dtype=object),  # A numpy str loses trailing NULs.
             scheme=infer_scheme(rows.y) if facts.has_entities else None,
             stride=stride,
-            # What was tuned by label is of other rows.
+            # A bias for each label was tuned on other rows.
             bias=0.0 if isinstance(self.bias, Mapping) else self.bias,
             threshold=0.0,
             # Without "O" among chunk tags there is nothing to tune.
@@ -320,7 +320,7 @@ class Tagging(WordTask, TeachableTask):
         labels, gold = self.entity_labels, [find_entities(row) for row in rows.y]
         decoder = replace(self, threshold=0.0).decoder
         if goal.min_precision is not None:
-            # A large bias breaks borders before it drops an entity, so that precision falls.
+            # A large bias breaks the borders of an entity before it drops it: precision falls.
             scored = decoder.entities(logits, offsets)
 
             def keep(lowest: Threshold) -> list[list[Entity]]:
@@ -353,7 +353,7 @@ class Tagging(WordTask, TeachableTask):
     def taught(
         self, classes: Sequence[Label], predicted: list[list[str]], p: Sequence[np.ndarray]
     ) -> list[tuple[list[list[str]], np.ndarray]]:
-        # A sentence without words says nothing, and no tag is learned that a fold does not have.
+        # Sentences without words, or with a tag that this fold does not have, are not used.
         is_used = [bool(tags) and set(tags) <= set(self.classes.tolist()) for tags in predicted]
         sure = [row.max(axis=1).min() if used else 0.0 for row, used in zip(p, is_used)]
         return [(predicted, np.array(sure))]

@@ -29,7 +29,7 @@ from ..metrics import are_chunk_tags, get_entities, infer_scheme
 from ..text import spelled_roles
 from ._rows import Label, take
 
-# In this order: a bool is a number as well.
+# The order matters: a bool is a number, too.
 _KINDS: dict[str, Any] = {"str": str, "bool": (bool, np.bool_), "number": numbers.Real}
 
 
@@ -44,8 +44,8 @@ def is_indicator(y: Any) -> bool:
 def check_labels(y: Any, n_rows: int) -> np.ndarray:
     """Return the labels as an array of shape (n_rows,): of numbers, of bool, or of str objects.
 
-    It is a ValueError, with the row, if a label is missing, no class (0.5), or of another type than
-    the first one.
+    A label that is missing, no class (0.5), or of another type than the first one is a ValueError,
+    which names the row.
     """
     if is_table(y):
         if sparse.issparse(y) or y.shape[1] != 1:
@@ -182,7 +182,7 @@ def check_entities(y: Any, sentences: Sequence[Sequence[str]]) -> GoldEntities:
     rows = check_y(y, len(sentences), "lists of tags or of (start, end, label)")
     filled = [row for row in rows if _has_strings(row) or list_items(row)]
     are_tags = not any(map(len, sentences))
-    if filled:  # Most of them say what is meant, so that an error names the others.
+    if filled:  # The kind of most rows is meant, so that an error names the others.
         are_tags = 2 * sum(map(_has_strings, filled)) >= len(filled)
     if are_tags:
         return _read_tags(check_tags(rows, sentences))

@@ -57,7 +57,7 @@ class LabelFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskInfo:
-    """What is known of a kind of task, whatever its rows are."""
+    """What is known of a kind of task, before any rows are."""
 
     name: TaskName
     row: str  # what a row of X is called
@@ -119,26 +119,26 @@ class HeadSpec:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingSet:
-    """The encoded rows of a fit, and what is counted in them."""
+    """The encoded rows of a fit, and counts of them."""
 
     dataset: EncodedDataset  # with targets and weights
     labels: Sequence[Label]  # the classes of an item
-    # Training items of each class, (n_classes,); of several labels those without and with each
-    # label, (n_classes, 2).
+    # Training items of each class, (n_classes,). For several labels, the rows without and with
+    # each label, (n_classes, 2).
     counts: np.ndarray
     background: int | None  # the class that set losses leave out
     binary: bool  # whether one class is searched among the rest
-    # The group of each text: 0 with positives, 1 without; of a classifier of several classes, the
+    # The group of each text: 0 with positives, 1 without. For a classifier of several classes, the
     # rank of its class by frequency, 0 for the rarest.
     group: np.ndarray | None = None
     windows_per_text: int = 1  # of a text that is not longer than one
     ratio: float | None = None  # what was taken for negative_ratio; None if an epoch has all texts
     draw: Draw | None = None  # the texts that an epoch draws
-    # What is added to the logits in training: similarities of pairs, and what corrects the draw,
+    # Is added to the logits in training: similarities of pairs and the correction of the draw,
     # (n_outputs,) or (n_items, n_outputs).
     shift: np.ndarray | None = None
-    # What each target counts for because of the draw, besides the weight of its text; of the shape
-    # of the targets, with a third column for the matches of queries.
+    # The weight of each target that makes up for the draw, besides the weight of its text. It has
+    # the shape of the targets, with a third column for the matches of queries.
     weight: np.ndarray | None = None
 
     @property
@@ -151,10 +151,10 @@ class TrainingSet:
         return np.bincount(self.group[has_window], minlength=int(self.group.max(initial=1)) + 1)
 
     def count_positives(self, average: str) -> float:
-        """Count the positive items of the set of a set loss or, of several sets, of the smallest.
+        """Count the positive items in the set of a set loss, or in the smallest of its sets.
 
-        With the ``average`` "micro" there is one set, else one for each class. The number is
-        infinite where every item is positive, so that no step has few.
+        With the ``average`` "micro" there is one set, otherwise one for each class. The number is
+        infinite if every item is positive, because then no step has few.
         """
         counts, background = self.counts, self.background
         if counts.ndim == 1 and background is None and average == "micro":
@@ -168,10 +168,10 @@ class TrainingSet:
         return float(of_class.min())
 
     def loss_of_constant(self, loss: Any, n_outputs: int) -> float:
-        """Return the loss of logits that say the shares of the classes, the same for all items.
+        """Return the loss if every item gets the log shares of the classes as its logits.
 
-        Of cross-entropy no logits that are the same for all items have a lower one. It is infinite
-        for set losses, whose value is not a mean, and for items with several labels.
+        Cross-entropy is not lower for any other logits that are the same for all items. The result
+        is infinite for set losses, whose value is not a mean, and for items with several labels.
         """
         dataset, target = self.dataset, self.dataset.target
         if target is None or target.ndim > 1 or not loss.separable:
@@ -188,7 +188,7 @@ class TrainingSet:
         return float(loss.value(sums))
 
     def drawn(self, ratio: float | None) -> "TrainingSet":
-        """Return the same with a draw, unless the ratio leaves no text out."""
+        """Return the training set with a draw, or as it is if the ratio leaves no text out."""
         n_texts, group = self.n_texts, self.group
         if ratio is None or n_texts is None or (capped(n_texts, ratio) == n_texts).all():
             return self
@@ -206,23 +206,24 @@ def positives_first(dataset: EncodedDataset, is_positive: np.ndarray) -> np.ndar
 
 
 class Correction(NamedTuple):
-    """What makes up for a draw in training."""
+    """Makes up for a draw in training."""
 
     shift: np.ndarray  # is added to the logits, (n_outputs,) or (n_items, n_outputs)
-    weight: np.ndarray  # what each target counts for, of the shape of the targets
+    weight: np.ndarray  # of each target, of the shape of the targets
 
 
 def correct_draw(
     target: np.ndarray, n_classes: int, weight: np.ndarray, share: np.ndarray
 ) -> Correction:
-    """Return the correction by which a network learns the probabilities of all rows.
+    """Return the correction with which a network learns the probabilities of all rows.
 
-    Targets are of shape (n_items,), of ``n_classes`` of one softmax, or 0 and 1 of shape (n_items,
-    n_columns). Each item has a weight, and the share of its group of texts that an epoch has.
+    Targets are class indices of shape (n_items,) for one softmax over ``n_classes``, or 0 and 1 of
+    shape (n_items, n_columns). Each item has a weight, and the ``share`` of its group of texts that
+    an epoch draws.
 
-    The shift is by how much the draw raises the log-odds of the classes (King & Zeng 2001, section
-    4.1); it is 0 for classes without items. A class may be in texts of several groups, as words
-    outside entities are. So each item counts for the share of its class over that of its group.
+    The shift is the change of the log-odds of each class by the draw (King & Zeng 2001, section
+    4.1), 0 for classes without items. A class may occur in texts of several groups, as "O" does. So
+    an item is weighted by the share of its class divided by the share of its group.
     """
 
     def log_share(is_one: np.ndarray) -> np.ndarray:
@@ -246,10 +247,10 @@ def correct_draw(
 class Task(ABC):
     """What is asked of a text.
 
-    A task is a frozen value. It begins with what the parameters of an estimator ask for, where None
-    stands for a parameter that is left open; :meth:`learn` returns the task with what the training
-    rows say (classes, scheme), and :meth:`tune` with another decision. A task has no network: it
-    gets one as a function from encoded texts to logits.
+    A task is a frozen value. It begins with the parameters of an estimator, of which None is still
+    open. :meth:`learn` returns the task with the facts of the training rows (classes, scheme), and
+    :meth:`tune` the task with another decision. A task has no network: it gets one as a function
+    from encoded texts to logits.
     """
 
     info: ClassVar[TaskInfo]
@@ -284,7 +285,7 @@ class Task(ABC):
 
     @abstractmethod
     def facts(self, rows: Rows) -> LabelFacts:
-        """Return what is known of the labels of some rows."""
+        """Return the facts of the labels of some rows."""
 
     @abstractmethod
     def check_learnable(self, rows: Rows, facts: LabelFacts, loss: str | Loss) -> None:
@@ -292,7 +293,7 @@ class Task(ABC):
 
     @abstractmethod
     def learn(self, rows: Rows, facts: LabelFacts, reader: TextReader) -> Self:
-        """Return the task with what the training rows say; no parameter may be open any more."""
+        """Return the task with the facts of the training rows; no parameter may be open."""
 
     @abstractmethod
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
@@ -322,10 +323,9 @@ class Task(ABC):
     def corrected(self, training_set: TrainingSet, loss: Loss) -> TrainingSet:
         """Return a training set with a correction of what its draw changes.
 
-        A set loss weighs each drawn text by the inverse of its probability to be drawn. Such
-        weights would make the gradient of a mean of single losses noisy. Its logits are shifted by
-        the change of the log-odds instead, and weights of about 1 make up for what changes within a
-        class.
+        A set loss weighs each drawn text by the inverse of its probability to be drawn. For a mean
+        of single losses, such weights would make the gradient noisy. So its logits are shifted by
+        the change of the log-odds, and weights of about 1 correct the mixture within a class.
         """
         dataset, draw = training_set.dataset, training_set.draw
         assert draw is not None
@@ -354,11 +354,11 @@ class Task(ABC):
 
     @property
     def metric_name(self) -> str:
-        """What is scored: the name of what ``score`` is, once the task has learned its classes."""
+        """The name of the metric of ``score``, once the task has learned its classes."""
         return "F1"
 
     def count_rows(self, measure: str, y_true: object, y_pred: Any) -> RowCounts:
-        """Count what each row adds to the metrics."""
+        """Return what each row adds to the counts of the metrics."""
         return count_rows(measure, y_true, y_pred)
 
     def measure(self, y: Any) -> str:
@@ -388,8 +388,8 @@ class TeachableTask(Task):
     def taught(
         self, classes: Sequence[Label], predicted: Any, p: Any
     ) -> list[tuple[Any, np.ndarray]]:
-        """Return labels with probabilities, as :meth:`label` does, of what a teacher predicts.
+        """Return the predictions of a teacher as labels with probabilities, as :meth:`label` does.
 
-        ``predicted`` are labels as :meth:`read_y` has them, and the columns of ``p`` are the
+        ``predicted`` are labels as :meth:`read_y` returns them. The columns of ``p`` are the
         classes of the teacher. A row with several labels has the probability of the least sure one.
         """

@@ -133,7 +133,7 @@ def _first_of_rows(order: np.ndarray, row: np.ndarray, n: int) -> np.ndarray:
 
 
 def _chunks(offsets: np.ndarray, n_items: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of rows with at most so many items together, or with one row."""
+    """Yield ranges of rows that have at most ``most`` items together, or one row."""
     first = 0
     while first < len(offsets) - 1:
         last = int(np.searchsorted(offsets, offsets[first] + n_items, side="right")) - 1

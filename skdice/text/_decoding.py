@@ -25,9 +25,9 @@ _SHORTEST_REACH = 4.0
 class Entity(NamedTuple):
     """A labelled span of words, or of characters for raw text; ``end`` is exclusive.
 
-    The score is in [0, 1] and not calibrated. Of a token tagger it is the mean probability of the
-    tags of its words, so that long and short entities compare; of a query tagger the sigmoid of the
-    lowest of its three logits.
+    The score is in [0, 1] and not calibrated. For a token tagger it is the mean probability of the
+    tags of its words, so that long and short entities compare. For a query tagger it is the sigmoid
+    of the lowest of its three logits.
     """
 
     start: int
@@ -37,7 +37,7 @@ class Entity(NamedTuple):
 
 
 def check_threshold(threshold: Threshold | None, labels: Sequence[str]) -> dict[str, float]:
-    """Return the lowest score to keep of each label that has one, checked: labels, and [0, 1]."""
+    """Return the checked lowest score of each label for which one is given."""
     if threshold is None:
         return {}
     threshold = by_label(threshold, labels)
@@ -71,10 +71,10 @@ class TagDecoder:
     """
 
     classes: np.ndarray
-    # What may follow what in the sequences to give; None gives the best tag of each word.
+    # Which tags may follow which; None gives the best tag of each word.
     transitions: tuple[np.ndarray, ...] | None
     background: int | None  # the class "O"
-    # Added to the logit of the background; of a label, as against the tags of this label alone.
+    # Added to the logit of the background. By label: subtracted from the logits of its tags.
     bias: float | Mapping[str, float] = 0.0
     # By label; the words of entities with a lower score are "O".
     lowest: Mapping[str, float] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class TagDecoder:
     def biases(self, logits: np.ndarray) -> list[float]:
         """Return the biases to try, in the order of preference among equally good ones.
 
-        They go as far as takes to give up nearly all entities, whatever the scale of the logits.
+        The largest one gives up nearly all entities, at any scale of the logits.
         """
         if self.background is None:
             return [0.0]
@@ -138,10 +138,10 @@ def find_spans(
 ) -> list[list[tuple[float, Entity]]]:
     """Return the spans of each sentence whose start, end and match exceed a threshold.
 
-    Of windows that share a span the one in which it is most central counts. The logits are of shape
-    (n_items, 2 + 2 size), see :class:`skdice.losses._combined.QueryLoss`; ``labels`` are those of
-    the queries. What is compared to the threshold, and returned with the entity, is the lowest of
-    the three logits; the entity's score is its sigmoid.
+    A span in several windows is taken from the one in which it is most central. The logits are of
+    shape (n_items, 2 + 2 size), see :class:`skdice.losses._combined.QueryLoss`; ``labels`` are
+    those of the queries. The lowest of the three logits is compared to the threshold and returned
+    with the entity, whose score is its sigmoid.
     """
     data = encoded.dataset
     size = (logits.shape[1] - 2) // 2

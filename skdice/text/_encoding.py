@@ -1,4 +1,4 @@
-"""The encoded data set, and how texts that are too long are cut, into windows or off."""
+"""The encoded data set; texts that are too long become windows or lose their end."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -7,8 +7,8 @@ import numpy as np
 
 from ._tokenizer import Ragged, TextReader, offsets_from_lengths, ranges
 
-# Shapes of words, which encoders that ignore case are told as token types, numbered from 1; special
-# tokens have type 0.
+# Shapes of words, which are token types from 1 on for encoders that ignore case. Special tokens
+# have type 0.
 SHAPES = (
     "digits",
     "digits and others",
@@ -71,8 +71,8 @@ def encode_words(
     A word is scored on its first piece, in the window where that piece is most central. Sentences
     without words have no window; windows in which no word is scored are left out. Neighbouring
     windows share ``stride`` pieces. With shapes, the token type of a piece is the shape of its
-    word; it is 0 of a special token, and in sentences without a capital letter, of which the case
-    tells nothing.
+    word. It is 0 for special tokens, and in sentences without a capital letter, whose case tells
+    nothing.
     """
     tokenizer, frame = reader.tokenizer, reader.tokenizer.frame
     words = [word for sentence in sentences for word in sentence]
@@ -146,12 +146,12 @@ def word_shapes(words: Sequence[str]) -> np.ndarray:
 
 
 def has_capital(words: Sequence[str]) -> bool:
-    """Whether the shapes of words say anything about a sentence."""
+    """Whether a sentence has a capital letter, so that the shapes of its words tell something."""
     return any(word != word.lower() for word in words)
 
 
 def are_characters(sentences: Sequence[Sequence[str]]) -> bool:
-    """Whether the words of sentences are single characters, nearly all of them."""
+    """Whether nearly all words of sentences are single characters."""
     lengths = [len(word) for words in sentences for word in words]
     return lengths.count(1) > 0.9 * len(lengths)
 
@@ -179,7 +179,7 @@ def cut_windows(
     """
     n_pieces, capacity, stride = np.broadcast_arrays(n_pieces, capacity, stride)
     too_many = np.maximum(n_pieces - capacity, 0)
-    step = np.maximum(capacity - stride, 1)  # It is no matter for texts of one window.
+    step = np.maximum(capacity - stride, 1)  # Texts of one window do not use it.
     n_windows = 1 - (-too_many // step)
     text = np.repeat(np.arange(len(n_pieces)), n_windows)
     number = ranges(np.zeros_like(n_windows), n_windows)
@@ -229,11 +229,10 @@ def room_beside(
     n_pieces: np.ndarray | float,
     name: Callable[[int], str],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return how many pieces of a text fit beside what is asked, and how many windows share.
+    """Return how many pieces of a text fit beside a query, and how many its windows share.
 
-    Windows share ``stride`` pieces, by default a quarter of those that fit. If what is asked leaves
-    no room, or leaves too little to cut a text of ``n_pieces``, that is a ValueError. It calls what
-    is asked ``name(i)``.
+    Windows share ``stride`` pieces, by default a quarter of those that fit. A query that leaves no
+    room, or too little to cut a text of ``n_pieces``, is a ValueError, which calls it ``name(i)``.
     """
     room = max_length - n_special - n_asked
     least = 1 if stride is None else stride + 1
@@ -289,7 +288,7 @@ def _refuse(
 
 @dataclass(frozen=True)
 class Draw:
-    """Which texts an epoch has: so many of each group, other ones in every epoch."""
+    """How many texts of each group an epoch draws; every epoch draws anew."""
 
     group: np.ndarray  # of each text
     n_texts: np.ndarray  # how many of each group have a window

@@ -12,7 +12,7 @@ from ._tokenizer import Ragged, TextReader, offsets_from_lengths, ranges
 
 @dataclass(frozen=True)
 class EncodedQueries:
-    """Sentences with the queries that are asked of them, each in as many windows as it needs.
+    """Sentences with their queries, each in as many windows as it needs.
 
     The items are, window by window, the words that start in it; a word is scored on its first
     piece. The windows of a sentence lie side by side, query by query. The texts of the data set are
@@ -25,7 +25,7 @@ class EncodedQueries:
     query: np.ndarray  # (n_windows,), int64
     window_start: np.ndarray  # pieces of the sentence in the window, (n_windows,), int64
     window_stop: np.ndarray
-    n_uncovered: int  # spans of which no window has the first and the last word
+    n_uncovered: int  # spans whose first and last word are in no window together
 
     def by_query(self) -> EncodedDataset:
         """Return the data set whose texts are the sentences with one query each."""

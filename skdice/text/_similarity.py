@@ -70,7 +70,7 @@ class Similarities(NamedTuple):
         return cls(float(of_text.sum()), frequencies, slope, np.zeros(n_classes))
 
     def offset(self, pairs: Sequence[Sequence[str]]) -> np.ndarray:
-        """Return what is added to a network's logits, float32 of shape (n_pairs, n_classes)."""
+        """Return the part of the logits that similarities give, float32 (n_pairs, n_classes)."""
         logits = log_softmax(self.features(pairs) @ self.slope + self.start, axis=1)
         offset: np.ndarray = ((1 - self.share) * logits).astype(np.float32)
         return offset

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..metrics import SPELLINGS, parse_tag
 
-# Sentences are decoded together as long as what is kept of them stays below this many numbers.
+# Sentences are decoded together as long as their tables have fewer numbers than this.
 _VITERBI_CELLS = 1_000_000
 
 

@@ -42,7 +42,7 @@ class Ragged:
         return Ragged(self.values[ranges(start, stop)], offsets_from_lengths(stop - start))
 
     def heads(self, lengths: np.ndarray) -> "Ragged":
-        """Return the first values of each row, as many as ``lengths`` says."""
+        """Return the first ``lengths[i]`` values of each row i."""
         first = self.offsets[:-1]
         return Ragged(self.values[ranges(first, first + lengths)], offsets_from_lengths(lengths))
 
@@ -62,7 +62,7 @@ def offsets_from_lengths(lengths: Sequence[int] | np.ndarray) -> NDArray[np.int6
 
 @dataclass(frozen=True)
 class Frame:
-    """What a model wants before, between and after its n texts."""
+    """The special tokens of a model before, between and after its n texts."""
 
     special: tuple[tuple[int, ...], ...]  # n + 1 groups of ids
     special_types: tuple[tuple[int, ...], ...]  # their token types
@@ -78,7 +78,7 @@ class Frame:
         offsets = offsets_from_lengths(np.sum(lengths, axis=0) + self.n_special)
         ids = np.empty(offsets[-1], dtype=np.int32)
         types = np.empty(offsets[-1], dtype=np.int32)
-        end = offsets[:-1].copy()  # of what is there of each row
+        end = offsets[:-1].copy()  # of the part of each row that is filled
         for i, (tokens, token_types) in enumerate(zip(self.special, self.special_types)):
             for token, token_type in zip(tokens, token_types):
                 ids[end], types[end] = token, token_type
@@ -94,8 +94,8 @@ class Frame:
 class WordTokenizer:
     """Cuts words or whole texts into the pieces of a pretrained model, a hub id or directory.
 
-    Every word gets at least one piece: one of which the tokenizer keeps nothing (empty, zero-width,
-    control characters) becomes the unknown token, so that nothing is lost between words and pieces.
+    Every word gets at least one piece: a word that the tokenizer drops (empty, zero-width, control
+    characters) becomes the unknown token, so that nothing is lost between words and pieces.
     Text that spells a special token ("[SEP]") is ordinary text. ``frame`` and ``pair_frame`` are
     the special tokens around one text, and around two.
     """
@@ -150,10 +150,10 @@ class WordTokenizer:
         return pieces, start, end
 
     def put_beside(self, asked: Ragged, windows: Ragged) -> tuple[Ragged, Ragged, np.ndarray]:
-        """Join windows of texts with what is asked of them, as :meth:`Frame.put_around` does.
+        """Join windows of texts with their queries, as :meth:`Frame.put_around` does.
 
-        What is asked comes first, except in models that pad at the left (XLNet): they were trained
-        with the text first. Also returned is how many pieces are before each window.
+        The query comes first, except in models that pad at the left (XLNet), which were trained
+        with the text first. The number of pieces before each window is returned as well.
         """
         frame = self.pair_frame
         n_before = np.full(len(windows), len(frame.special[0]))
@@ -165,7 +165,7 @@ class WordTokenizer:
     def _encode_all(
         self, texts: Sequence[str], of_empty: Sequence[int] = ()
     ) -> "tuple[Ragged, list[Encoding]]":
-        """Return the piece ids of each text, ``of_empty`` if it has none, and what tells more."""
+        """Return the piece ids of each text, ``of_empty`` if it has none, and the encodings."""
         # Lone surrogates have no UTF-8.
         whole = [t if t.isascii() else _SURROGATE.sub("\ufffd", t) for t in texts]
         encodings = self._backend.encode_batch(whole, add_special_tokens=False)
@@ -220,12 +220,12 @@ def _next_place(is_passed: np.ndarray) -> np.ndarray:
 def _load_tokenizer(model: str) -> "PreTrainedTokenizerFast":
     try:
         with loading(model):
-            # What the import pulls in may add warnings filters, which go.
+            # The import may add warnings filters, which are removed again.
             from transformers import AutoTokenizer
 
             tokenizer = AutoTokenizer.from_pretrained(model)
     except ValueError as error:
-        # What transformers says of a SentencePiece file that it lacks the packages for.
+        # The message of transformers if the packages to read a SentencePiece file are missing.
         if "to read a `tiktoken` file" not in str(error.__cause__):
             raise
         raise ValueError(
