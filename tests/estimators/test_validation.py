@@ -82,7 +82,7 @@ def test_weights_of_rows_to_validate_on(case):
 def test_an_unknown_tag_or_label_counts_as_missed(tiny_bert):
     X, y = easy_corpus(16)
     tagger = DiceTokenTagger(tiny_bert, **FAST)
-    tagger.fit(X, y, validation=([["x", "y"]], [["B-NEW", ""]]))
+    tagger.fit(X, y, validation=([["x", "y"]], [["B-NEW", "O"]]))
     assert find_entities(["B-NEW", ""]) == find_entities(["B-NEW", "O"])
     assert "B-NEW" not in tagger.classes_
     assert set(tagger.history_["valid_score"]) == {0}
