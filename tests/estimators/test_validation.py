@@ -141,7 +141,7 @@ ERRORS = {
     "bad tags": ({}, {"validation": ([["x"]], [["O", "O"]])}, "row 0 has 1 words and 2 tags"),
     "shape": ({}, {"validation": (*ROW, [1.0, 1.0])}, "For the rows to validate on: .*shape"),
     "zero": ({}, {"validation": (*ROW, [0.0])}, "For the rows to validate on: .*zero in all rows"),
-    "negative": ({}, {"validation": (*ROW, [-1.0])}, "Of the rows .*: .*row 0 has -1.0"),
+    "negative": ({}, {"validation": (*ROW, [-1.0])}, "For the rows .*: .*row 0 has -1.0"),
     "groups": ({}, {"groups": ["a"]}, "one entry for each row of X; got 1 for 8 rows"),
 }
 
