@@ -34,7 +34,7 @@ def ask_teacher(
         raise ValueError(
             f"teacher must have the classes of y, {list_some(wanted)}; it has {list_some(classes)}."
         )
-    if hasattr(teacher, "internals"):  # Those of skdice read each row once for both.
+    if hasattr(teacher, "internals"):  # An estimator of skdice reads each row once for both.
         labels, p = teacher.internals.predict_scored(unlabeled)
     else:
         labels, p = teacher.predict(unlabeled), teacher.predict_proba(unlabeled)

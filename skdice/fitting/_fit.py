@@ -119,9 +119,9 @@ def _without_folds(task: Task) -> Task:
 def out_of_fold_scores(task: Task, given: Given, n_folds: int = N_FOLDS) -> list[Any]:
     """Return the scores of each row by a network that has not seen it.
 
-    If the task has learned from all rows, logits have its classes; those that a fold's network does
-    not know get the lowest logit there is. There are ``n_folds``, fewer if there are not so many
-    rows, groups of rows, or rows of a class. Two folds at least, or a ValueError.
+    If the task has learned from all rows, logits have its classes; a class that a fold's network
+    does not know gets the lowest logit. There are ``n_folds`` at most: no more than rows, groups,
+    or rows of a class. Fewer than two are a ValueError.
     """
     found: list[Any] = [None] * len(given.rows)
     for part, logits, test in _fit_parts(task, given, _splits(task, given, n_folds)):

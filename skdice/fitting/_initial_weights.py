@@ -1,4 +1,4 @@
-"""What is known of rows before training: a regression on states, of pairs one on similarities."""
+"""Where a head begins: a regression on the states of the encoder, for pairs one on similarities."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,12 +29,12 @@ from ._network import make_batcher, module_of
 from ._settings import Settings
 from .auto import Choice, PairFacts, choose_head, choose_similarities, is_informed
 
-# Evidence for all of these is in benchmarks/RESULTS.md. The C of the regression on states, the
-# largest number of rows of each class that it sees, and the C of that on similarities.
+# benchmarks/RESULTS.md has the evidence. C of the regression on states, the most rows of each class
+# that it sees, and C of the regression on similarities.
 _C, _MOST_ROWS, _C_SIMILAR = 0.003, 2000, 0.1
-# The folds in which both are compared, and the shares of the network that are weighed.
+# Folds in which both are compared, and the shares of the network that are tried.
 _N_FOLDS, _SHARES = 5, np.linspace(0, 1, 21)
-# The rows to train on and those to test on, of each fold.
+# The training and the test rows of each fold.
 _Splits: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
@@ -66,16 +66,16 @@ class InitialWeights(NamedTuple):
 class _Regression:
     """A regression of the labels on the states of the encoder."""
 
-    rows: Rows  # each once: the weight of one that is there several times is their sum
+    rows: Rows  # each once; copies of a row add up to its weight
     target: np.ndarray  # the class of each row
     weight: np.ndarray  # of each row
     order: np.ndarray  # the rows with a weight, shuffled
-    used: np.ndarray  # those that it sees
+    used: np.ndarray  # the rows that the regression sees
     slope: np.ndarray
     bias: np.ndarray
     folds: _Splits
-    log_p: np.ndarray  # of the classes of each row that it sees, by regressions of other folds
-    gain: float  # by how much it raises the log-likelihood of the labels, out of folds
+    log_p: np.ndarray  # log-probabilities of the classes of these rows, out of fold
+    gain: float  # by how much the states raise the log-likelihood of the labels, out of fold
 
 
 # The task with its head, where that begins (None: as drawn), and what was chosen of it.
@@ -95,7 +95,7 @@ class Seen(NamedTuple):
 def _begin_texts(task: Any, seen: Seen) -> Beginning:
     """Begin with a regression on the mean states of the texts, if these say something."""
     encoder = seen.encoder
-    # A task that has learned already, as those of folds, may have another head.
+    # The task of a fold has learned before, and may have another head.
     task, on_mean = replace(task, reads_mean=False), replace(task, reads_mean=True)
     if on_mean.head.continues(encoder.heads, encoder.n_labels):
         return on_mean, None, {}
@@ -117,7 +117,7 @@ def _begin_pairs(task: Any, seen: Seen) -> Beginning:
     Both are scored on folds that they have not seen. The share of the network is the mean over all
     shares, each weighted by the likelihood of the labels that the two scores have with it.
     """
-    # A task that has learned already, as those of folds, has similarities of other rows.
+    # The task of a fold has learned before, and has similarities of other rows.
     task = replace(task, similarities=None)
     is_compared = "frames" in module_of(task, seen.reader, seen.settings.model)[1]
     found = _regress(task, seen) if is_compared else None
@@ -164,8 +164,8 @@ def _regress(task: Classifying, seen: Seen) -> _Regression | None:
     """Regress the labels on the states of the network of a task, and predict held-out folds.
 
     The rows of a group are in one fold. Rows with weight 0 count for nothing. Weights whose mean
-    is less than 1 are scaled: else all rows together would say less than a few do. If a class is
-    missing or the states are not finite, it is None: training says so.
+    is less than 1 are scaled, since small weights would make the penalty of the regression too
+    strong. Without a class, or with states that are not finite, it is None, and training says why.
     """
     settings, reader, device = seen.settings, seen.reader, seen.settings.device
     rows = seen.rows.distinct()
@@ -190,7 +190,7 @@ def _regress(task: Classifying, seen: Seen) -> _Regression | None:
             return None
         known, weights = target[used], weight[used]
         share = np.bincount(known, weights, n_classes) / weights.sum()
-        prior = np.bincount(target, weight, n_classes)  # of all rows, also those it does not see
+        prior = np.bincount(target, weight, n_classes)  # of all rows
         balanced = weights / share[known] / n_classes
         slope, bias = _fit(_on_states(), states, known, balanced)
         folds = _folds(known, n_classes, None if groups is None else groups[used])
@@ -216,7 +216,7 @@ def _regress(task: Classifying, seen: Seen) -> _Regression | None:
 def _folds(target: np.ndarray, n_classes: int, groups: np.ndarray | None) -> _Splits:
     """Return up to five folds, by groups if there are; none unless all are trained on all classes.
 
-    A class of one pair, or of pairs in one group, would be missing where it is held out.
+    A class with one row, or with the rows of one group, would be missing where it is held out.
     """
     by_class = [np.flatnonzero(target == c) for c in range(n_classes)]
     if groups is None:
@@ -244,7 +244,7 @@ def _fit(
     model: Any, features: np.ndarray, target: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the slope (n_classes, n_features) and the start (n_classes,) of a regression."""
-    # Whoever routes metadata routes what estimators are given, not these weights.
+    # These weights are ours: a user's metadata routing must not apply to them.
     with config_context(enable_metadata_routing=False):
         model.fit(features, target, logisticregression__sample_weight=weight)
     regression = model[-1]

@@ -117,8 +117,8 @@ def train(plan: Plan) -> Trained:
 def _keep(plan: Plan, done: Sequence[Done], merge: Merge) -> Kept:
     """Merge the networks that learned something; without a merge, keep the first of them.
 
-    Of a mean of weights and its networks, the one with the best score on the rows to validate on is
-    kept, if there are such rows.
+    If there are rows to validate on, they decide whether the mean of the weights is kept or the
+    best of its networks.
     """
     finished = [i for i, (_, failure) in enumerate(done) if failure is None] or [0]
     nets = [done[i][0] for i in finished]

@@ -1,9 +1,9 @@
 """The rules of "auto": what a fit takes for parameters that are left open, and why.
 
-A rule is a function from facts to a choice: of the rows (:class:`RowFacts`), which are known before
-anything is encoded, or of an epoch (:class:`EpochFacts`), which are known once the texts are drawn.
-A value of facts is complete when it is made, so that no rule can be asked too early. Rules know
-nothing of estimators or networks. The constants stand here once, each with its evidence.
+A rule is a function from facts to a choice. Facts of the rows (:class:`RowFacts`) are known before
+anything is encoded, facts of an epoch (:class:`EpochFacts`) once the texts are encoded. Facts are
+complete when they are made, so no rule can be asked too early. Rules know nothing of estimators or
+networks. The constants stand here once, each with its evidence.
 """
 
 import math
@@ -236,11 +236,10 @@ def choose_loss(facts: EpochFacts) -> Choice:
 
 
 def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
-    """Remember as many steps as have about 40 positives, at most 10 or a quarter of an epoch.
+    """Remember the steps that have about 40 positives, at most 10 or a quarter of an epoch.
 
-    ``set_positives`` are the positives in the set of a set loss, or in its smallest one. A step
-    that has so many by itself gained nothing by memory, and some fits became too eager: their F1
-    was that of a network that knew less.
+    ``set_positives`` are the positives in the set of a set loss, or in its smallest one. Steps with
+    40 positives gained nothing by memory, and some of these fits predicted too many positives.
     """
     n = set_positives
     if not n:
@@ -296,9 +295,9 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
 
 
 def too_few_epochs(facts: EpochFacts, given: int, is_mean: bool) -> str | None:
-    """Return what is wrong with a number of epochs, if it is below half of what "auto" takes.
+    """Return a warning for less than half of the epochs that "auto" takes, or None.
 
-    Nothing is if the head begins trained, or on a set of one step, which is only tried out.
+    A head that begins trained needs fewer, and a set of one step is only tried out.
     """
     usual = choose_max_epochs(facts, is_mean).value
     is_trained = facts.begins_trained or facts.has_trained_head
@@ -338,7 +337,7 @@ def choose_head_lr(
 
 
 def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
-    """Tell whether a fit that learned nothing begins again: long, of a new head, its rate open."""
+    """Tell whether a fit that learned nothing starts again: its rate is open, its head is new."""
     is_trained = facts.begins_trained or facts.has_trained_head
     return is_open and max_epochs > CONSTANTS["fewest_epochs"].value and not is_trained
 
@@ -370,7 +369,7 @@ def choose_head(n_folds: int, gain: float) -> Choice:
 
 
 def choose_similarities(facts: PairFacts) -> Choice:
-    """Give similarities of pairs what is best for the training pairs, out of folds."""
+    """Give similarities the share of the logits that predicts held-out training pairs best."""
     if not facts.n_folds:
         lack, folds = "A class has a single training pair", "folds"
         if facts.has_groups:
