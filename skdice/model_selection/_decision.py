@@ -14,7 +14,7 @@ from .._parameters import check_number
 from .._typing import Labels, Weights
 from ..estimators import TextEstimator
 from ..exceptions import silent, warn
-from ..tasks import Goal, Rows, Task
+from ..tasks import Classifying, Goal, Rows, Task
 
 _Estimator = TypeVar("_Estimator")
 # With 100 rows a tuned decision was level with the fitted one for entities, and better than .5 for
@@ -196,6 +196,10 @@ def _check_labels_of_fit(task: Task, rows: Rows, *, are_of_fit: bool) -> None:
 
     A label that only other rows have counts as missed, whatever the decision is.
     """
+    if isinstance(task, Classifying):
+        task.known(rows.y)  # A ValueError says that they are of another kind than those of the fit.
+        if task.is_multilabel:
+            return
     labels, known = np.asarray(task.facts(rows).classes).tolist(), task.class_names
     unknown = [label for label in labels if label not in known]
     if unknown and (are_of_fit or len(unknown) == len(labels)):

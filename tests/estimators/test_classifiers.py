@@ -145,6 +145,8 @@ class TestSeveralLabels:
                 with pytest.raises(ValueError, match=message):
                     use(X, y)
         assert named.score(X, Y[["place", "person"]][named.classes_.tolist()]) == expected
+        unnamed = tune_decision(named, X, Y.to_numpy()).threshold_
+        np.testing.assert_array_equal(unnamed, tune_decision(named, X, Y).threshold_)
 
     @pytest.mark.parametrize("kind", ["balanced", "log"])
     def test_class_weights(self, tiny_bert, kind):
