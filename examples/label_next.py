@@ -51,7 +51,11 @@ else:
 rows = []
 for seed in arguments.seeds:
     for strategy in arguments.strategies:
-        tagger = DiceTokenTagger(get_model_path(), random_state=seed, verbose=0)
+        # The second line of settings is quick on a processor; leave it out for your own text.
+        tagger = DiceTokenTagger(
+            get_model_path(), random_state=seed, verbose=0,
+            loss="dice", batch_size=8, lr=2e-4, head_lr=1e-3, n_frozen_layers=3, max_epochs=25,
+        )  # fmt: skip
         labelled, seconds = [], 0
         for round_number in range(arguments.rounds):
             chosen = choose_rows(

@@ -69,7 +69,7 @@ def choose_rows(
     random_share : float, default=0.1
         Share of the ``n`` rows that is drawn at random.
     random_state : int, RandomState or Generator, optional
-        Seed of the random rows and of k-means.
+        Seed of the random rows, and of the order of rows that k-means gets.
 
     Returns
     -------
@@ -113,8 +113,7 @@ def choose_rows(
     order = order[~left["is_random"].to_numpy()[order]]
     if strategy == "spread" and n > n_random:
         order = order[: max(_MOST_SPREAD, 2 * n)]
-        seed = int(rng.integers(2**31))
-        nearest, share = spread(inner.estimator, texts_at(order), n - n_random, seed)
+        nearest, share = spread(inner.estimator, texts_at(order), n - n_random)
         left.loc[order, "score"] = share
         order = order[nearest]
     elif strategy != "random":

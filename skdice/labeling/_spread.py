@@ -14,7 +14,7 @@ from ..text import encode_rows
 
 
 def spread(
-    estimator: Any, rows: Sequence[tuple[str, ...]], n: int, seed: int
+    estimator: Any, rows: Sequence[tuple[str, ...]], n: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return rows in order, first those nearest to the centres of ``n`` clusters, and their shares.
 
@@ -29,7 +29,7 @@ def spread(
     with seeded(0, device), quiet_transformers():  # The head is drawn, but is not used.
         module = MeanModule(model, 1).to(device)
         states = features_of(module, batcher, np.arange(len(rows)), "fp32", device)
-    means = MiniBatchKMeans(min(n, len(rows)), n_init=3, random_state=seed).fit(states)
+    means = MiniBatchKMeans(min(n, len(rows)), n_init=10, random_state=0).fit(states)
     share = np.bincount(means.labels_)[means.labels_] / len(rows)
     nearest = np.unique(pairwise_distances_argmin(means.cluster_centers_, states))
     return np.append(nearest, np.delete(np.arange(len(rows)), nearest)), share
