@@ -11,7 +11,7 @@ import argparse
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 from unittest.mock import patch
 
 import numpy as np
@@ -20,7 +20,7 @@ import torch
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.datasets import read_squad
 from skdice.metrics import entity_f1_score
-from skdice.nn import RUNTIMES
+from skdice.nn import Runtime
 
 from ._runs import finish
 from .peers.comparison import to_iob2
@@ -28,6 +28,7 @@ from .study.corpora import Part, draw
 from .study.runs import encoder_path
 
 KEY = ("task", "encoder", "before", "draw")
+RUNTIMES = get_args(Runtime)
 
 
 class Task(NamedTuple):

@@ -4,21 +4,11 @@ from ._batching import Batcher, StepSampler, count_epoch
 from ._chain import TagChain
 from ._checkpoint import DirectoryCheckpoint
 from ._loading import Encoder, check_peft_config, describe_encoder, read_model
-from ._modules import (
-    HEAD,
-    MODULES,
-    TRANSFORMER,
-    Frames,
-    MeanModule,
-    PairModule,
-    TextModule,
-    TokenModule,
-)
+from ._modules import HEAD, MODULES, TRANSFORMER, Frames, MeanModule, PairModule, TextModule
 from ._net import TextNet, features_of
 from ._onnx import BATCH_TOKENS, copy_exported, onnx_network
 from ._runtime import (
     PRECISIONS,
-    RUNTIMES,
     Precision,
     Ranks,
     Runtime,

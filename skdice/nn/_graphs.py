@@ -40,14 +40,24 @@ class StepGraphs:
         self._inputs: dict[Hashable, Batch] = {}
         self._replays: dict[Hashable, Callable[[], Tensor]] = {}
         self._pool: Any = None
-        self.failure: str | None = None
+        self._has_failed = False
 
     def __call__(self, batch: Batch) -> Tensor:
         """Compute a step of a batch that lies on the CPU; return its numbers."""
         shape = tuple((name, tensor.shape, tensor.dtype) for name, tensor in batch.items())
         self._n_seen[shape] += 1
-        if self._n_seen[shape] > _N_EAGER and shape not in self._replays and not self.failure:
-            self._capture(shape, batch)
+        is_common = self._n_seen[shape] > _N_EAGER
+        if is_common and shape not in self._replays and not self._has_failed:
+            inputs = {name: tensor.to(self._device) for name, tensor in batch.items()}
+            # All graphs of a fit use this memory in turn.
+            self._pool = self._pool or torch.cuda.graph_pool_handle()
+            try:
+                self._replays[shape] = capture(lambda: self._compute(inputs, True), self._pool)
+                self._inputs[shape] = inputs
+            except RuntimeError as error:  # A graph cannot hold some operator.
+                self._has_failed = True
+                why = str(error).partition("\n")[0]
+                warn(f"The steps of this fit cannot be CUDA graphs, so they take more time: {why}")
         if shape not in self._replays:
             return self._compute(to_device(batch, self._device), False)
         for name, place in self._inputs[shape].items():
@@ -56,25 +66,6 @@ class StepGraphs:
             place.copy_(source, non_blocking=True)
         self._before_replay()
         return self._replays[shape]()
-
-    def _capture(self, shape: Hashable, batch: Batch) -> None:
-        inputs = {name: tensor.to(self._device) for name, tensor in batch.items()}
-        if self._pool is None:
-            self._pool = graph_pool()
-        try:
-            self._replays[shape] = capture(lambda: self._compute(inputs, True), self._pool)
-            self._inputs[shape] = inputs
-        except RuntimeError as error:  # A graph cannot hold some operator.
-            self.failure = str(error).partition("\n")[0]
-            warn(
-                f"The steps of this fit cannot be CUDA graphs, so they take more time: "
-                f"{self.failure}"
-            )
-
-
-def graph_pool() -> Any:
-    """Return the memory that all graphs of a fit use in turn."""
-    return torch.cuda.graph_pool_handle()
 
 
 def capture(function: Callable[[], Tensor], pool: Any) -> Callable[[], Tensor]:

@@ -269,7 +269,12 @@ class PairModule(SequenceModule):
 
     def features(self, prepared: Batch) -> Tensor:
         """Return what the two texts of each row have in common, (n_rows, 2 * hidden_size)."""
-        u, v = (self._mean_state(prepared, text) for text in ("first", "second"))
+        encoder, means = self.transformer.base_model, []
+        for text in ("first", "second"):
+            mask, types = prepared.get(f"{text}_mask"), prepared[f"{text}_types"]
+            output = self._read(encoder, prepared[f"{text}_ids"], mask, types)
+            means.append(mean_state(output, mask))
+        u, v = means
         return torch.cat([(u - v).abs(), u * v], dim=1)
 
     def _texts(self, input_ids: Tensor, attention_mask: Tensor) -> Batch:
@@ -307,12 +312,6 @@ class PairModule(SequenceModule):
         mask = (position < length[:, None] + frame.n_special).long()
         types = torch.where(is_text, frame.text_types[0], 0)
         return {f"{text}_ids": pieces, f"{text}_mask": mask, f"{text}_types": types}
-
-    def _mean_state(self, prepared: Batch, text: str) -> Tensor:
-        """Return the mean state of one text of each row."""
-        encoder, mask = self.transformer.base_model, prepared.get(f"{text}_mask")
-        output = self._read(encoder, prepared[f"{text}_ids"], mask, prepared[f"{text}_types"])
-        return mean_state(output, mask)
 
 
 def mean_state(output: Output, mask: Tensor | None) -> Tensor:

@@ -157,11 +157,23 @@ class TextNet(NeuralNet):
                 compact_embedding(self.module_, pieces),
                 own_attention(self.module_),
             ):
+                self.initialize_optimizer()  # The parameters may be others than before.
+                self.steps_ = steps = Steps(
+                    module=self.module_,
+                    criterion=self.criterion_,
+                    optimizer=self.optimizer_,
+                    sampler=X,
+                    device=self.device,
+                    precision=self.precision,
+                    clip_norm=math.inf if self.clip_norm is None else self.clip_norm,
+                    warmup=self.warmup,
+                    n_steps=X.n_steps * self.max_epochs,
+                    n_rows_before=len(self.history),
+                )
                 self.notify("on_train_begin", X=X, y=y)
-                assert self.steps_ is not None
-                n_done = len(self.history) - self.steps_.n_rows_before
+                n_done = len(self.history) - steps.n_rows_before
                 # A fit that a callback ends before its first step still takes that step.
-                n_left = 0 if self.steps_.is_stopped and n_done else self.max_epochs - n_done
+                n_left = 0 if steps.is_stopped and n_done else self.max_epochs - n_done
                 try:
                     self.fit_loop(X, y, epochs=n_left, **fit_params)
                 except _EndOfFit:
@@ -172,22 +184,6 @@ class TextNet(NeuralNet):
             self.module_.zero_grad(set_to_none=True)
             self.optimizer_ = self.steps_ = None
         return self
-
-    def on_train_begin(self, net: NeuralNet, X: StepSampler, y: None = None, **_: Any) -> None:
-        """Set up what the steps of this training need and nobody after it."""
-        self.initialize_optimizer()  # The parameters may be others than before.
-        self.steps_ = Steps(
-            module=self.module_,
-            criterion=self.criterion_,
-            optimizer=self.optimizer_,
-            sampler=X,
-            device=self.device,
-            precision=self.precision,
-            clip_norm=math.inf if self.clip_norm is None else self.clip_norm,
-            warmup=self.warmup,
-            n_steps=X.n_steps * self.max_epochs,
-            n_rows_before=len(self.history),
-        )
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle that a callback makes has no training data.

@@ -24,7 +24,6 @@ _ONE_AT_A_TIME = threading.RLock()
 Precision = Literal["fp32", "bf16", "fp16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 Runtime = Literal["torch", "onnx", "onnx-int8"]
-RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 # Between two fits, a process may evaluate on its own while the others wait.
 _TIMEOUT = timedelta(minutes=30)
@@ -118,14 +117,16 @@ def set_generator_states(device: str | torch.device, states: list[Tensor]) -> No
 
 def shared_seed(random_state: Any, device: str) -> int:
     """Return a seed from a random state, in a job that of the first process; ints must be equal."""
+    ranks = current_ranks(device)
     if isinstance(random_state, np.random.RandomState):  # Drawing advances it, like a Generator.
-        drawn = int(random_state.randint(2**31 - 1))
+        seed = int(random_state.randint(2**31 - 1))
     elif random_state is None or isinstance(random_state, np.random.Generator):
-        drawn = int(np.random.default_rng(random_state).integers(2**31))
+        seed = int(np.random.default_rng(random_state).integers(2**31))
     else:
-        drawn = int(random_state) % 2**32  # All generators take seeds up to this.
-        current_ranks(device).compare({"parameters": str(drawn)})
-    return int(current_ranks(device).gather(drawn)[0])
+        seed = int(random_state) % 2**32  # All generators take seeds up to this.
+        if ranks.count > 1:
+            ranks.compare({"parameters": str(seed)})
+    return seed if ranks.count == 1 else ranks.gather(seed)[0]
 
 
 def _generators(device: str | torch.device) -> list[torch.Generator]:
@@ -161,9 +162,8 @@ class Ranks:
     device: str = "cpu"
 
     def add_up(self, tensors: Iterable[Tensor]) -> None:
-        """Replace tensors by their sums over the processes."""
-        if self.count > 1:
-            self._send(tensors, torch.distributed.all_reduce)
+        """Replace tensors by their sums over the processes, which are several."""
+        self._send(tensors, torch.distributed.all_reduce)
 
     def copy_first(self, tensors: Iterable[Tensor]) -> None:
         """Replace tensors by those of the first process."""

@@ -1,21 +1,27 @@
-"""The optimiser steps of a training, and all that only they need."""
+"""An optimiser step: its exact gradient, however it is cut, and all that only steps need."""
 
 import json
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..losses import SumsMemory
-from ._accumulation import AnyLoss, accumulate_gradient
+from ..losses import CombinedLoss, Loss, SumsMemory
 from ._batching import Batch, StepSampler, to_device
 from ._graphs import StepGraphs, pad_prepared
 from ._modules import TextModule
-from ._runtime import autocast, generator_states, set_generator_states
+from ._runtime import ALONE, Ranks, autocast, generator_states, set_generator_states
 
+AnyLoss = Loss | CombinedLoss
+Forward = Callable[[Batch], Tensor]
+# The target and the weights of a batch.
+Target = tuple[Any, Tensor | None]
+# What the loss of a step reads of a batch: its sums or, if sums of batches do not add up, logits,
+# targets and weights of each part of the loss.
+Output = list[tuple[Any, ...]]
 # A GPU computes while the CPU prepares the next steps. It is asked for numbers this rarely, since
 # both wait for each other then.
 _STEPS_BETWEEN_LOOKS = 32
@@ -51,9 +57,8 @@ class Steps:
         for group in self.optimizer.param_groups:
             group["initial_lr"] = group["lr"]
         self._parameters = list(self.module.parameters())
-        self._shift = None if sampler.shift is None else torch.from_numpy(sampler.shift)
-        if self._shift is not None:
-            self._shift = self._shift.to(self.device)
+        shift = sampler.shift
+        self._shift = None if shift is None else torch.from_numpy(shift).to(self.device)
         self._scaler = torch.amp.GradScaler(kind, enabled=self.precision == "fp16")
         self._scaler.scale(torch.zeros((), device=self.device))  # Sets up its scale.
         looks_at_once = kind != "cuda" or self._scaler.is_enabled()
@@ -90,8 +95,13 @@ class Steps:
             self.optimizer.step()
             return loss
         step = [to_device(batch, self.device) for batch in step]
-        loss = self._accumulate(step)
-        self.ranks.add_up(p.grad for p in self._parameters if p.grad is not None)
+        self.optimizer.zero_grad(set_to_none=self._graphs is None)
+        scale = self._scaler.get_scale()
+        loss = accumulate_gradient(
+            self.criterion, step, self._logits, scale, self.ranks, self._memory
+        )
+        if self.ranks.count > 1:
+            self.ranks.add_up(p.grad for p in self._parameters if p.grad is not None)
         self._scaler.unscale_(self.optimizer)
         tell(batch=step)
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, self.clip_norm)
@@ -103,18 +113,14 @@ class Steps:
 
     def _compute(self, batch: Batch, in_graph: bool) -> Tensor:
         """Compute the clipped gradient of a batch; return its loss and the norm before."""
-        loss = self._accumulate([batch], self._share if in_graph else None)
+        # A graph finds the gradients of the step before in their place.
+        self.optimizer.zero_grad(set_to_none=False)
+        share = self._share if in_graph else None
+        loss = accumulate_gradient(
+            self.criterion, [batch], self._logits, memory=self._memory, share=share
+        )
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, self.clip_norm)
         return torch.stack([loss, norm.to(loss)])
-
-    def _accumulate(self, step: list[Batch], share: Tensor | None = None) -> Tensor:
-        """Compute the gradient of a step, times the scale of half precision; return the loss."""
-        # A graph finds the gradients of the step before in their place.
-        self.optimizer.zero_grad(set_to_none=self._graphs is None)
-        scale = self._scaler.get_scale()
-        return accumulate_gradient(
-            self.criterion, step, self._logits, scale, self.ranks, self._memory, share
-        )
 
     def _logits(self, batch: Batch) -> Tensor:
         """Return the logits that the loss is computed from, or log-probabilities of a chain."""
@@ -191,3 +197,120 @@ class FiniteGuard:
             f"(loss {loss.item()}). The weights of the step before are kept. A smaller lr, a "
             f"longer warmup or precision='fp32' helps most of the time."
         )
+
+
+def accumulate_gradient(
+    loss: AnyLoss,
+    batches: Sequence[Batch],
+    forward: Forward,
+    scale: float = 1.0,
+    ranks: Ranks = ALONE,
+    memory: SumsMemory | None = None,
+    share: Tensor | None = None,
+) -> Tensor:
+    """Add the gradient of the loss over all batches to the network's; return the loss.
+
+    The result equals that of one large batch. A mean is divided by the weight of the whole step.
+    The sums of a set loss are added up first; then every batch runs again, under the random state
+    it had before, with the gradient of the loss by its sums. A loss whose sums are not additive
+    (OHEM) gets the logits of the whole step instead.
+
+    ``scale`` multiplies the gradient (not the returned loss), for half precision. If several
+    processes have batches of the step, the loss covers all of these, and the gradient is a part:
+    the gradients of all processes add up to that of the step. ``memory`` has the sums of the steps
+    before; a loss that is a mean does not need it. ``share`` is by how much the memory moves if it
+    has counted this step already, which must be a single batch then.
+    """
+    remember = SumsMemory(0) if memory is None or loss.separable else memory
+    targets: list[Target] = [
+        (loss.target(b) if isinstance(loss, CombinedLoss) else b["target"], b.get("weight"))
+        for b in batches
+    ]
+    if len(batches) == ranks.count == 1:
+        sums = loss.sums(forward(batches[0]), *targets[0])
+        value = loss.value(remember(sums, share))
+        (value if scale == 1 else value * scale).backward()
+        return value.detach()
+    if loss.separable:
+        return _weighted_mean(loss, batches, targets, forward, scale, ranks)
+    # The graph of a single batch fits into memory, so the batch need not run twice.
+    is_kept = len(batches) == 1
+    states, outputs = [], []
+    with torch.set_grad_enabled(is_kept):
+        for batch, target in zip(batches, targets):
+            states.append(generator_states(batch["input_ids"].device))
+            outputs.append(_output(loss, forward(batch), *target))
+    of_step = _of_sums if loss.additive else _of_logits
+    value, gradients = of_step(loss, outputs, scale, ranks, remember)
+    for i, (batch, output, gradient) in enumerate(zip(batches, outputs, gradients)):
+        if not is_kept:
+            set_generator_states(batch["input_ids"].device, states[i])
+            output = _output(loss, forward(batch), *targets[i])
+        torch.autograd.backward([part[0] for part in output], gradient)
+    return value
+
+
+def _weighted_mean(
+    loss: AnyLoss,
+    batches: Sequence[Batch],
+    targets: Sequence[Target],
+    forward: Forward,
+    scale: float,
+    ranks: Ranks,
+) -> Tensor:
+    """Take one pass: targets and weights tell beforehand by what the mean is divided."""
+    total = ranks.sum(torch.stack([loss.total_weight(*target) for target in targets]).sum())
+    shares = []
+    for batch, target in zip(batches, targets):
+        numerator = loss.sums(forward(batch), *target)[0]
+        share = loss.value(torch.stack([numerator, total.to(numerator)]))
+        (share * scale).backward()
+        shares.append(share.detach())
+    return ranks.sum(torch.stack(shares).sum())
+
+
+def _of_sums(
+    loss: AnyLoss, outputs: Sequence[Output], scale: float, ranks: Ranks, remember: SumsMemory
+) -> tuple[Tensor, list[list[Tensor]]]:
+    """Return the loss of the step and, for each batch, its scaled gradient by the sums."""
+    sums = torch.stack([sums.detach() for ((sums,),) in outputs])
+    total = ranks.sum(sums.sum(0)).requires_grad_()
+    value = loss.value(remember(total))
+    (value * scale).backward()
+    assert total.grad is not None
+    return value.detach(), [[total.grad]] * len(outputs)
+
+
+def _of_logits(
+    loss: AnyLoss, outputs: Sequence[Output], scale: float, ranks: Ranks, remember: SumsMemory
+) -> tuple[Tensor, list[tuple[Tensor, ...]]]:
+    """Return the loss of the step and, for each batch, its scaled gradient by logits of parts."""
+    single = loss.loss if isinstance(loss, CombinedLoss) else loss
+    sums, wholes, places = [], [], []
+    for batches in zip(*outputs):  # One part of the loss.
+        logits, targets, weights = zip(*batches)
+        lengths = [len(part) for part in logits]
+        start = sum(ranks.gather(sum(lengths))[: ranks.index])
+        whole = ranks.join(torch.cat(logits).detach()).requires_grad_()
+        weight = None if weights[0] is None else ranks.join(torch.cat(weights))
+        sums.append(single.sums(whole, ranks.join(torch.cat(targets)), weight))
+        wholes.append(whole)
+        places.append((start, lengths))
+    value = loss.value(remember(torch.cat(sums)))
+    (value * scale).backward()
+    gradients: list[Any] = [whole.grad for whole in wholes]
+    # The loss may draw random numbers, which differ between processes.
+    found = value.detach()
+    ranks.copy_first([found, *gradients, *([] if remember.mean is None else [remember.mean])])
+    own = [
+        gradient[start : start + sum(lengths)].split(lengths)
+        for gradient, (start, lengths) in zip(gradients, places)
+    ]
+    return found, list(zip(*own))
+
+
+def _output(loss: AnyLoss, logits: Tensor, target: Any, weight: Tensor | None) -> Output:
+    of_items = logits, target, weight
+    if loss.additive:
+        return [(loss.sums(*of_items),)]
+    return [*loss.parts(*of_items)] if isinstance(loss, CombinedLoss) else [of_items]

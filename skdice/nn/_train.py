@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 import torch
@@ -31,6 +31,7 @@ from tqdm.notebook import tqdm_notebook
 from .._digest import digest
 from .._inputs import count_of
 from ._batching import StepSampler
+from ._checkpoint import DirectoryCheckpoint
 
 # It consists of tensors, numbers, strings, lists and dicts.
 State = dict[str, Any]
@@ -63,16 +64,6 @@ class NotLearningError(ValueError):
     """The training loss has not fallen."""
 
 
-class Checkpoint(Protocol):
-    """Where the state of a fit is kept."""
-
-    def save(self, state: State) -> None:
-        """Replace the state."""
-
-    def damaged(self, error: Exception) -> ValueError:
-        """Return the error for a state that cannot be read, or is of another fit."""
-
-
 @dataclass(eq=False, repr=False)
 class Training(Callback):
     """One training of a network: what it is scored by, and the state from which it goes on.
@@ -86,7 +77,7 @@ class Training(Callback):
 
     validate: Callable[[], float] | None = None
     patience: int | None = None
-    checkpoint: Checkpoint | None = None
+    checkpoint: DirectoryCheckpoint | None = None
     state: State | None = None
 
     def __post_init__(self) -> None:
@@ -198,7 +189,8 @@ class _EndOfEpoch(Callback):
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         steps = net.steps_
-        steps.is_stopped = any(steps.ranks.gather(steps.is_stopped))
+        if steps.ranks.count > 1:
+            steps.is_stopped = any(steps.ranks.gather(steps.is_stopped))
         if self.training.checkpoint is not None:
             state = self.training.state_of(net)
             if steps.ranks.index == 0:
@@ -217,25 +209,19 @@ def check_callbacks(callbacks: object, validates: bool) -> None:
                 f"callbacks takes objects of skorch's Callback, each by itself or as (name, "
                 f"object). Got {callback!r} instead."
             )
-        if objection := _objection(callback, validates):
-            raise ValueError(f"callbacks cannot have {type(callback).__name__}{objection}.")
-
-
-def _objection(callback: Callback, validates: bool) -> str | None:
-    """Return why a callback could not do its work, and what to do."""
-    for kind, reason in _REFUSED.items():
-        if isinstance(callback, kind):
-            return f": {reason}"
-    monitor = getattr(callback, "monitor", None)
-    needs_rows = monitor in ("valid_score", "valid_score_best") and not validates
-    if needs_rows or monitor in ("valid_loss", "valid_loss_best"):
-        return (
-            f" with monitor={monitor!r}: a fit records train_loss and, with validation rows, "
-            f"valid_score (larger is better), and whether they are the best so far "
-            f"(train_loss_best, valid_score_best). This one has {'' if validates else 'no '}"
-            f"validation rows"
-        )
-    return None
+        refused = f"callbacks cannot have {type(callback).__name__}"
+        for kind, reason in _REFUSED.items():
+            if isinstance(callback, kind):
+                raise ValueError(f"{refused}: {reason}.")
+        monitor = getattr(callback, "monitor", None)
+        needs_rows = monitor in ("valid_score", "valid_score_best") and not validates
+        if needs_rows or monitor in ("valid_loss", "valid_loss_best"):
+            raise ValueError(
+                f"{refused} with monitor={monitor!r}: a fit records train_loss and, with "
+                f"validation rows, valid_score (larger is better), and whether they are the best "
+                f"so far (train_loss_best, valid_score_best). This one has "
+                f"{'' if validates else 'no '}validation rows."
+            )
 
 
 def named_callbacks(callbacks: object) -> list[tuple[str, Any]]:

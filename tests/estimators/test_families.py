@@ -18,7 +18,7 @@ import torch
 import transformers as tr
 
 from skdice import DiceTokenTagger
-from skdice.nn import TokenModule, describe_encoder
+from skdice.nn import MODULES, describe_encoder
 
 from ..corpora import easy_corpus
 from ..quick import quick
@@ -116,7 +116,7 @@ def models(tmp_path_factory, tiny_models, tokenizer):
 def load(model, n_frozen_layers=None):
     """Return a module, which tests may not change."""
     with warnings.catch_warnings(action="ignore"):
-        return TokenModule(model, 3, n_frozen_layers)
+        return MODULES["tagging"](model, 3, n_frozen_layers)
 
 
 def hidden_states(module, types=None):
@@ -199,7 +199,7 @@ def test_frozen_layers_have_no_dropout_and_others_have(models, name):
 def test_layers_that_cannot_be_told_apart(models, name, n_frozen_layers):
     message = f"'n_frozen_layers' parameter must be None for .*{FAMILIES[name].cannot_freeze}"
     with pytest.raises(ValueError, match=message):
-        TokenModule(models(name), 3, n_frozen_layers)
+        MODULES["tagging"](models(name), 3, n_frozen_layers)
 
 
 def test_other_families(tmp_path, tokenizer):

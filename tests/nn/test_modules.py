@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, BertForTokenClassification
 
-from skdice.nn import TokenModule
+from skdice.nn import MODULES
 
 N_CLASSES = 3
 
@@ -50,7 +50,7 @@ LAST = "encoder.layer.1.output.dense.weight"
 def test_weights_that_the_checkpoint_does_not_have(tiny_model, tmp_path, change, config, message):
     model = changed_copy(tiny_model, tmp_path, change, **config)
     with pytest.raises(ValueError, match=message):
-        TokenModule(model, N_CLASSES)
+        MODULES["tagging"](model, N_CLASSES)
 
 
 @pytest.fixture
@@ -62,11 +62,11 @@ def seven_classes(tiny_bert, tmp_path):
 
 def test_a_head_of_another_size_is_replaced(seven_classes, capfd):
     capfd.readouterr()
-    module = TokenModule(seven_classes, N_CLASSES)
+    module = MODULES["tagging"](seven_classes, N_CLASSES)
     assert capfd.readouterr() == ("", "")
     assert module(**make_inputs()).shape == (3, N_CLASSES)
     saved = load_file(f"{seven_classes}/model.safetensors")["classifier.weight"]
-    kept = TokenModule(seven_classes, 7).transformer.classifier.weight.detach()
+    kept = MODULES["tagging"](seven_classes, 7).transformer.classifier.weight.detach()
     torch.testing.assert_close(kept, saved)
 
 
@@ -76,6 +76,6 @@ def test_checkpoints_in_half_precision_become_float32(tiny_bert, tmp_path, dtype
         for name in list(tensors):
             tensors[name] = tensors[name].to(getattr(torch, dtype))
 
-    module = TokenModule(changed_copy(tiny_bert, tmp_path, halve, dtype=dtype), N_CLASSES)
+    module = MODULES["tagging"](changed_copy(tiny_bert, tmp_path, halve, dtype=dtype), N_CLASSES)
     assert {parameter.dtype for parameter in module.parameters()} == {torch.float32}
     assert module(**make_inputs()).dtype == torch.float32

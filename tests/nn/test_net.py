@@ -12,7 +12,7 @@ from skorch.callbacks import Checkpoint, EarlyStopping
 from transformers import get_scheduler
 
 from skdice.losses import CrossEntropyLoss, DiceLoss
-from skdice.nn import FitProgress, StepSampler, TextNet, TokenModule, _net, _step, _train, seeded
+from skdice.nn import MODULES, FitProgress, StepSampler, TextNet, _net, _step, _train, seeded
 from skdice.nn._step import FiniteGuard
 
 from ..spies import Spy, stop
@@ -47,7 +47,7 @@ def weights_of(net):
 @pytest.mark.parametrize("head_lr", [None, 0.5])
 def test_no_weight_decay_on_biases_and_norms_and_a_rate_of_the_head(tiny_model, head_lr):
     how = {"weight_decay": 0.3, "lr": 2e-3, "head_lr": head_lr}
-    net = make_net(TokenModule, module__model=tiny_model, module__n_classes=N_CLASSES, **how)
+    net = make_net(MODULES["tagging"], module__model=tiny_model, module__n_classes=N_CLASSES, **how)
     group_of = {p: group for group in net.optimizer_.param_groups for p in group["params"]}
     for name, parameter in net.module_.named_parameters():
         group = group_of.pop(parameter)
@@ -200,7 +200,9 @@ def test_a_callback_ends_a_fit(event, steps):
 
 
 def test_pickle_is_as_large_as_the_weights(tiny_bert):
-    net = make_net(TokenModule, module__model=tiny_bert, module__n_classes=N_CLASSES, max_epochs=1)
+    net = make_net(
+        MODULES["tagging"], module__model=tiny_bert, module__n_classes=N_CLASSES, max_epochs=1
+    )
     fresh = sum(4 * parameter.numel() for parameter in net.module_.parameters())
     fit_net(net, make_sampler())
     assert len(pickle.dumps(net)) < 1.5 * fresh  # AdamW's state would be two more times the weights

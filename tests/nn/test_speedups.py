@@ -13,7 +13,7 @@ from torch import nn
 from transformers import AutoConfig
 
 from skdice import DiceTokenTagger
-from skdice.nn import TokenModule, _net
+from skdice.nn import MODULES, _net
 from skdice.nn._speedups import compact_embedding, own_attention
 
 from ..corpora import easy_corpus
@@ -50,7 +50,7 @@ def module_with(dropout, model, directory):
     setattr(config, next(name for name in names if hasattr(config, name)), dropout)
     shutil.copytree(model, directory, dirs_exist_ok=True)
     config.save_pretrained(directory)
-    return TokenModule(str(directory), N_CLASSES)
+    return MODULES["tagging"](str(directory), N_CLASSES)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -92,7 +92,7 @@ def test_nothing_else_changes(tiny_models, tmp_path, family):
 @pytest.mark.parametrize("family, is_fused", [("bert", True), ("xlnet", False)])
 def test_put_back_after_an_error(tiny_models, family, is_fused):
     """That of XLNet is not torch's fused kernel, and is left alone."""
-    transformer = TokenModule(tiny_models(family), N_CLASSES).transformer
+    transformer = MODULES["tagging"](tiny_models(family), N_CLASSES).transformer
     before = transformer.config._attn_implementation
     assert (before == "sdpa") is is_fused
     with own_attention(transformer):

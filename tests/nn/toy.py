@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from skdice.nn import Batcher, Training
-from skdice.nn._accumulation import accumulate_gradient
+from skdice.nn._step import accumulate_gradient
 from skdice.text import EncodedDataset, Ragged, offsets_from_lengths, ranges
 
 N_PIECES = 12
