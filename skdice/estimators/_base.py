@@ -178,6 +178,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
             rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read))).used(kept)
             if not len(rows):
                 raise ValueError(f"Found no {task.info.row} to train on; X has {len(X_read)} rows.")
+            task.check_learnable(rows, task.facts(rows), self.loss)
             valid = None if validation is None else task.read(*validation)
             others = None if unlabeled is None else _read_unlabeled(task, unlabeled, len(X_read))
             for more in (validation and validation[0], unlabeled):

@@ -68,7 +68,7 @@ def model_card(name: str, kind: type, parameters: dict[str, Any], fitted: Fitted
 def _training(kind: type, parameters: dict[str, Any], fitted: Fitted) -> list[tuple[str, str]]:
     """Return rows of a table: facts of the fit, and the parameters that are not the defaults."""
     history, kept = fitted.history, fitted.runs[fitted.runs["is_kept"]]
-    score = "none: no rows were held out"
+    score = "none" if fitted.interrupted else "none: no rows were held out"
     if not np.isnan(fitted.score):
         score = f"{fitted.task.metric_name} {fitted.score:.4f}"
     made, best = (" and ".join(map(str, kept[name])) for name in ("epochs", "best_epoch"))

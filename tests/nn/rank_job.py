@@ -153,6 +153,7 @@ def faults(models, directory):
     return {
         "input": fit(y=[*y[:4], ["O"], *y[5:]] if RANK else y),
         "kind of input": fit(y="tags" if RANK else y),
+        "one class": fit(y=[["O"] * len(row) for row in y] if RANK else y),
         "device": fit(device="cpu" if RANK else "abacus"),
         "rows": fit(rows=slice(RANK, None)),
         "labels": fit(y=renamed if RANK else y),

@@ -138,6 +138,7 @@ def test_faults_are_raised_in_all_processes(fault, message, ranks):
 @pytest.mark.parametrize("fault, message, failing", [
     ("input", "ValueError: Every word needs one tag; row 4 has 4 words and 1 tags", 1),
     ("kind of input", "TypeError: y must be", 1),
+    ("one class", "ValueError: DiceTokenTagger needs", 1),
     ("device", "ValueError: The 'device' parameter must be", 0),
 ])  # fmt: skip
 def test_bad_input_of_one_process_stops_all(fault, message, failing, ranks):
