@@ -1,8 +1,8 @@
 """Replace directories and files as a whole, or not at all.
 
-A directory is written beside the one that it replaces, in a hidden directory, and renamed. A mount
-point, the working directory, and a directory whose parent cannot be written to stay where they are:
-the hidden directory lies inside, and when all new files are in it, they take the place of the old.
+The new files of a directory are written into a hidden directory inside it. When all of them are
+there, they are its content, and take the places of the old ones. The directory itself stays: it may
+be a mount point, the working directory, or lie where nobody may write.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
@@ -29,7 +29,7 @@ T = TypeVar("T")
 UNFINISHED = ".unfinished"
 # The file that makes a directory a saved estimator.
 MANIFEST = "skdice.json"
-# The name, or its end, of the hidden directory; a lock on it is what savers take turns by.
+# The name of the hidden directory; savers take turns by a lock on it.
 WORK = ".skdice-save"
 _SECONDS = 5.0  # that a saver waits for another one before it says so
 _TRIES = 200  # of loading a directory that is replaced meanwhile
@@ -52,7 +52,7 @@ def as_path(directory: str | os.PathLike[str], name: str = "directory") -> Path:
 
 @contextmanager
 def replacing(directory: Path) -> Iterator[Path]:
-    """Yield an empty directory that takes the place of another one at the end of the block.
+    """Yield an empty directory whose files replace those of another one at the end of the block.
 
     If the block raises, or the process is killed in it, everything is as before. Savers of the same
     directory take turns. The path is absolute, and its parent exists.
@@ -61,38 +61,36 @@ def replacing(directory: Path) -> Iterator[Path]:
         new = work / "new"
         new.mkdir()
         yield new
-        if work.parent == directory:
-            _move_in(new, directory)
-            return
-        try:
-            if directory.exists():
-                directory.rename(work / "old")
-        except OSError:  # It cannot be moved: it is someone else's, or mounted from the same disk.
-            with working_on(directory, inside=True) as work:
-                _move_in(Path(shutil.copytree(new, work / "new")), directory)
-        else:
-            new.rename(directory)
+        gone = {path.name for path in directory.iterdir()} - {path.name for path in new.iterdir()}
+        new.rename(work / "ready")  # From here on these files are the content of the directory.
+        _move_in(directory)
+        for name in gone - {WORK}:
+            (directory / name).unlink()
 
 
 @contextmanager
-def working_on(directory: Path, *, inside: bool = False) -> Iterator[Path]:
-    """Yield an empty hidden directory for changes of another one; nobody else changes that.
+def working_on(directory: Path) -> Iterator[Path]:
+    """Yield an empty hidden directory inside another one, which nobody else changes meanwhile.
 
-    It lies beside the other one, or inside if it must or cannot lie beside.
+    The other one is made if it is missing; if it is still empty at the end, it goes again.
     """
-    work, lock = _lock(directory, inside)
+    is_new, work = not directory.exists(), directory / WORK
+    lock = _lock(directory)
     try:
-        _recover(directory, work)  # A process may have been killed here.
-        for left in work.iterdir():
-            shutil.rmtree(left)
-        yield work
-    finally:
         try:
-            _recover(directory, work)
+            _move_in(directory)  # A process may have been killed here.
+            for left in work.iterdir():
+                shutil.rmtree(left)
+            yield work
         finally:
+            _move_in(directory)
             shutil.rmtree(work, ignore_errors=True)
-            if lock is not None:
-                os.close(lock)
+            if is_new:
+                with suppress(OSError):  # It has files now.
+                    directory.rmdir()
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 @contextmanager
@@ -125,11 +123,8 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
 
 def current(directory: Path) -> Path:
     """Return where the content of a directory is; an interrupted replacement left it elsewhere."""
-    ready, old = directory / WORK / "ready", _beside(directory) / "old"
-    if os.path.exists(ready):
-        return ready
-    # The new directory may come in between the two checks.
-    return old if not os.path.exists(directory) and os.path.exists(old) else directory
+    ready = directory / WORK / "ready"
+    return ready if os.path.exists(ready) else directory
 
 
 def read_one_version(directory: Path, read: Callable[[Path], T]) -> T:
@@ -200,42 +195,23 @@ def _version(directory: Path) -> tuple[Path, int, int] | None:
     return place, found.st_ino, found.st_mtime_ns
 
 
-def _beside(directory: Path) -> Path:
-    return directory.with_name(f".{directory.name}{WORK}")
-
-
-def _lock(directory: Path, inside: bool) -> tuple[Path, int | None]:
-    """Make the hidden directory of another one; return it and its lock, if there are locks."""
+def _lock(directory: Path) -> int | None:
+    """Make the hidden directory inside another one; return its lock, if there are locks."""
+    work = directory / WORK
     while True:
-        work = _make_work(directory, inside)
-        if fcntl is None:
-            return work, None
-        with suppress(FileNotFoundError):  # Who had the lock before may delete it at any time.
+        if not directory.exists():
+            directory.mkdir(exist_ok=True)
+        # Who had the lock before may delete the directories at any time.
+        with suppress(FileNotFoundError), ExitStack() as opened:
+            work.mkdir(exist_ok=True)
+            if fcntl is None:
+                return None
             lock = os.open(work, os.O_RDONLY)
-            try:
-                _wait_for(lock, directory)
-                is_there = os.path.samestat(os.fstat(lock), work.stat())
-            except BaseException:
-                os.close(lock)
-                raise
-            if is_there:
-                return work, lock
-            os.close(lock)
-
-
-def _make_work(directory: Path, inside: bool) -> Path:
-    stays = directory.is_dir() and (
-        inside or os.path.ismount(directory) or os.path.samefile(directory, os.curdir)
-    )
-    if not stays:
-        try:
-            _beside(directory).mkdir(exist_ok=True)
-            return _beside(directory)
-        except OSError:  # There is no writing into the parent, or the name is too long.
-            if not directory.is_dir():
-                raise
-    (directory / WORK).mkdir(exist_ok=True)
-    return directory / WORK
+            opened.callback(os.close, lock)
+            _wait_for(lock, directory)
+            if os.path.samestat(os.fstat(lock), work.stat()):
+                opened.pop_all()
+                return lock
 
 
 def _wait_for(lock: int, directory: Path) -> None:
@@ -252,24 +228,9 @@ def _wait_for(lock: int, directory: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
 
 
-def _move_in(new: Path, directory: Path) -> None:
-    """Put the files of a directory in the place of those of another one, which stays."""
-    gone = {path.name for path in directory.iterdir()} - {path.name for path in new.iterdir()}
-    ready = directory / WORK / "ready"
-    new.rename(ready)  # From here on these files are the content of the directory.
-    _recover(directory, ready.parent)
-    for name in gone - {WORK}:
-        (directory / name).unlink()
-
-
-def _recover(directory: Path, work: Path) -> None:
-    """Finish a replacement if all new files are there, else put the old directory back."""
-    if work.parent != directory:
-        if (work / "old").exists() and not directory.exists():
-            (work / "old").rename(directory)
-        if (directory / WORK).exists():
-            with working_on(directory, inside=True):
-                return
+def _move_in(directory: Path) -> None:
+    """If all new files are there, put them in their places."""
+    work = directory / WORK
     if not (work / "ready").exists():
         return
     copy = work / "copy"

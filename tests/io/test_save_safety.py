@@ -157,37 +157,72 @@ def rename_and_die(suffix):
     return renamed
 
 
-def die_over_an_old_one(path, **kwargs):
-    if (path / "old").exists():
+def replace_and_die(n):
+    replace, done = Path.replace, []
+
+    def replaced(self, target):
+        replace(self, target)
+        done.append(target)
+        if self.name == "copy" and len(done) == n:
+            die()
+
+    return replaced
+
+
+def die_over_new_files(path, **kwargs):
+    if (path / "done").exists():
         die()
 
 
 KILLS = {
     "before the manifest": (_saved, "write_manifest", die),
-    "after the old one went aside": (Path, "rename", rename_and_die("old")),
-    "after the new one came in": (Path, "rename", rename_and_die("copy")),
-    "before the old one is deleted": (_files.shutil, "rmtree", die_over_an_old_one),
+    "when all new files are there": (Path, "rename", rename_and_die("ready")),
+    "when some are in their places": (Path, "replace", replace_and_die(3)),
+    "when all are in their places": (Path, "rename", rename_and_die("done")),
+    "when the old ones are gone": (_files.shutil, "rmtree", die_over_new_files),
 }
 
 
 @pytest.mark.parametrize("moment", KILLS)
-def test_killed(copied_tagger, fitted, other, tmp_path, moment):
+@pytest.mark.parametrize("place", [".", "copy", "link"])
+def test_killed(copied_tagger, fitted, other, tmp_path, monkeypatch, moment, place):
     """The old model or the new one can be loaded afterwards, and the next save clears up."""
     estimator, X, _ = fitted("tagger")
+    (tmp_path / "link").symlink_to(copied_tagger)
+    monkeypatch.chdir(copied_tagger if place == "." else tmp_path)
 
     def save():
         setattr(*KILLS[moment])
-        other[0].save_pretrained(copied_tagger)
+        other[0].save_pretrained(place)
 
     assert in_a_process(save) == signal.SIGKILL
-    loaded = load_pretrained(copied_tagger)
-    is_new = moment in ("after the new one came in", "before the old one is deleted")
-    expected = other[0] if is_new else estimator
-    assert loaded.predict(X).tolist() == expected.predict(X).tolist()
-    assert loaded.model == expected.model
-    loaded.save_pretrained(copied_tagger)
-    assert os.listdir(tmp_path) == [copied_tagger.name]
-    assert load_pretrained(copied_tagger).model == expected.model
+    expected = estimator if moment == "before the manifest" else other[0]
+    for _ in range(2):
+        loaded = load_pretrained(place)
+        assert loaded.predict(X).tolist() == expected.predict(X).tolist()
+        assert loaded.model == expected.model
+        loaded.save_pretrained(place)
+        assert not list(copied_tagger.glob(".*"))
+    assert sorted(os.listdir(tmp_path)) == [copied_tagger.name, "link"]
+
+
+@pytest.mark.parametrize("moment", KILLS)
+def test_killed_in_the_first_save(fitted, other, tmp_path, moment):
+    estimator, place = fitted("tagger")[0], tmp_path / "saved"
+
+    def save():
+        setattr(*KILLS[moment])
+        other[0].save_pretrained(place)
+
+    assert in_a_process(save) == signal.SIGKILL
+    if moment == "before the manifest":
+        with pytest.raises(ValueError, match=r"no skdice.json in .*saved"):
+            load_pretrained(place)
+    else:
+        assert load_pretrained(place).model == other[0].model
+    estimator.save_pretrained(place)
+    assert load_pretrained(place).model == estimator.model
+    assert not list(place.glob(".*"))
 
 
 def rename_fails(monkeypatch, directory):
@@ -254,51 +289,10 @@ def test_directories_that_stay(fitted, other, tmp_path, monkeypatch, kind, has_l
     assert snapshot(tmp_path) == before
 
 
-def replace_and_die(n):
-    replace, done = Path.replace, []
-
-    def replaced(self, target):
-        replace(self, target)
-        done.append(target)
-        if self.name == "copy" and len(done) == n:
-            die()
-
-    return replaced
-
-
-KILLS_INSIDE = {
-    "before the manifest": (_saved, "write_manifest", die),
-    "when all new files are there": (Path, "rename", rename_and_die("ready")),
-    "when some are in their places": (Path, "replace", replace_and_die(3)),
-    "when all are in their places": (Path, "rename", rename_and_die("done")),
-}
-
-
-@pytest.mark.parametrize("moment", KILLS_INSIDE)
-def test_killed_in_a_directory_that_stays(copied_tagger, fitted, other, tmp_path, moment):
-    estimator, X, _ = fitted("tagger")
-
-    def save():
-        setattr(*KILLS_INSIDE[moment])
-        os.chdir(copied_tagger)
-        other[0].save_pretrained(".")
-
-    assert in_a_process(save) == signal.SIGKILL
-    assert os.listdir(tmp_path) == [copied_tagger.name]
-    expected = estimator if moment == "before the manifest" else other[0]
-    for _ in range(2):
-        loaded = load_pretrained(copied_tagger)
-        assert loaded.predict(X).tolist() == expected.predict(X).tolist()
-        assert loaded.model == expected.model
-        loaded.save_pretrained(copied_tagger)
-        assert not list(copied_tagger.glob(".*"))
-    assert os.listdir(tmp_path) == [copied_tagger.name]
-
-
 def test_files_that_were_added_after_a_kill_stay(copied_tagger, other):
     def save():
         os.chdir(copied_tagger)
-        setattr(*KILLS_INSIDE["when some are in their places"])
+        setattr(*KILLS["when some are in their places"])
         other[0].save_pretrained(".")
 
     assert in_a_process(save) == signal.SIGKILL
@@ -310,6 +304,24 @@ def test_files_that_were_added_after_a_kill_stay(copied_tagger, other):
     (copied_tagger / "LICENSE").rename(copied_tagger.parent / "LICENSE")
     other[0].save_pretrained(copied_tagger)
     assert load_pretrained(copied_tagger).model == other[0].model
+    assert not list(copied_tagger.glob(".*"))
+
+
+def test_new_files_that_cannot_get_into_their_places(copied_tagger, other, monkeypatch):
+    """They stay what is loaded, instead of a mix of old files and new ones."""
+    replace = Path.replace
+
+    def refused(self, target):
+        if self.name == "copy":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return replace(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", refused)
+        with pytest.raises(OSError, match="could not be saved"):
+            other[0].save_pretrained(copied_tagger)
+    assert load_pretrained(copied_tagger).model == other[0].model
+    other[0].save_pretrained(copied_tagger)
     assert not list(copied_tagger.glob(".*"))
 
 
