@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import re
 import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -27,7 +26,6 @@ from ..estimators import TextEstimator, load_pretrained
 _CHUNK_ROWS = 4096
 # Bytes read from a file at a time; without a limit pyarrow reads whole columns of a row group.
 _BUFFER_BYTES = 1 << 20
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _MADE_OF = b"skdice.made_of"
 _PREDICTING = threading.Lock()
 
@@ -169,26 +167,20 @@ def _find_parts(
 def _parquet_files(directory: Path) -> list[str]:
     """Return the files inside except those that start with "_" or ".", which readers skip too."""
     names: list[str] = []
-    if not directory.is_dir():
-        return names
-    for found, folders, files in os.walk(directory, followlinks=True, onerror=_refuse):
-        place = Path(found)
-        folders[:] = [name for name in folders if name[0] not in "_."]
-        for inner in (place / name for name in folders):
+    for entry in os.scandir(directory) if directory.is_dir() else ():
+        path = Path(entry)
+        if entry.name[0] in "_.":
+            continue
+        if entry.is_dir():
             # Following such a link would never end.
-            if inner.resolve() in [outer.resolve() for outer in inner.parents]:
-                raise ValueError(f"{str(inner)!r} leads back to a directory that it lies in.")
-        for path in (place / name for name in files if name[0] not in "_."):
-            if path.suffix == ".parquet":
-                names.append(path.relative_to(directory).as_posix())
-            elif not path.exists():  # It may stand for a directory on another disk.
-                raise ValueError(f"{str(path)!r} is a link to nothing.")
+            if path.resolve() in [outer.resolve() for outer in path.parents]:
+                raise ValueError(f"{str(path)!r} leads back to a directory that it lies in.")
+            names += [f"{entry.name}/{name}" for name in _parquet_files(path)]
+        elif path.suffix == ".parquet":
+            names.append(entry.name)
+        elif not path.exists():  # It may stand for a directory on another disk.
+            raise ValueError(f"{str(path)!r} is a link to nothing.")
     return sorted(names)
-
-
-def _refuse(error: OSError) -> None:
-    """Raise the error of a directory that cannot be read: its rows would be missing."""
-    raise error
 
 
 def _make_job(
@@ -217,8 +209,8 @@ def _make_job(
             f"columns of {type(inner).__name__} must be {len(wanted)} ({', '.join(wanted)}); got "
             f"{list(columns)!r}."
         )
-    for label in task.class_names:
-        if isinstance(label, str) and _SURROGATE.search(label):
+    for label in map(str, task.class_names):
+        if label.encode(errors="ignore").decode() != label:
             raise ValueError(
                 f"The label {label!r} has a lone surrogate, which Parquet cannot hold. Fit with "
                 f"other labels."
@@ -228,8 +220,7 @@ def _make_job(
     elif task.info.name == "questions":
         kind = pa.string()
     else:
-        is_matrix = task.is_multilabel
-        kind = pa.list_(pa.int8()) if is_matrix else pa.array(task.class_names).type
+        kind = pa.list_(pa.int8()) if task.is_multilabel else pa.array(task.class_names).type
     weights = inner.net_.module_.state_dict()
     before = [_learned(step) for step in steps]
     made_by = [before, task, weights, inner.max_length_, inner.runtime, columns, keep, output]

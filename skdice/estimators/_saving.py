@@ -183,11 +183,11 @@ class SavedEstimator(SharedParameters):
         """
         device = "auto" if device is None else device
         resolve_device(device)  # It raises an error if the device is not there.
-        directory, links_into = download(directory, revision, token)
-        return read_one_version(directory, lambda place: cls._loaded(place, links_into, device))
+        place = download(directory, revision, token)
+        return read_one_version(place, lambda place: cls._loaded(place, device))
 
     @classmethod
-    def _loaded(cls, place: Path, links_into: Path | None, device: str) -> Self:
+    def _loaded(cls, place: Path, device: str) -> Self:
         manifest, known = read_manifest(place), subclasses(cls)
         name = manifest.get("estimator")
         if isinstance(name, str) and name not in known:
@@ -199,7 +199,7 @@ class SavedEstimator(SharedParameters):
         try:
             if not isinstance(name, str):
                 raise ValueError("skdice.json does not name the class of an estimator")
-            with opened(place, manifest, links_into) as (files, parameters, learned, network):
+            with opened(place, manifest) as (files, parameters, learned, network):
                 estimator: Self = known[name](**{**parameters, "device": device})
                 _check_learned(learned, network)
                 estimator._fitted = _read_fitted(files, learned, network, device)

@@ -12,32 +12,23 @@ from .._pretrained import is_hub_id
 from ._saved import CARD, KNOWN
 
 
-def download(
-    name: str | os.PathLike[str], revision: str | None, token: str | None
-) -> tuple[Path, Path | None]:
-    """Return the directory of a name and what its links may lead into.
-
-    If there is no directory here, it is a copy of the hub's. The cache of the hub keeps files in a
-    directory of the model, and links to them in others.
-    """
+def download(name: str | os.PathLike[str], revision: str | None, token: str | None) -> Path:
+    """Return the directory of a name; if it is not here, a copy of the hub's."""
     place = as_path(name)
     if os.path.exists(current(place)):
         if revision is not None:
             raise ValueError(f"revision is for models of the hub, and {str(place)!r} is here.")
-        cache = Path(os.path.realpath(hub.constants.HF_HUB_CACHE))
-        return place, place.parents[1] if cache in place.parents[2:3] else None
+        return place
     if not isinstance(name, str) or "/" not in name or not is_hub_id(name):
         raise ValueError(f"{str(name)!r:.200} is no directory here, and no 'user/model' of a hub.")
     with _explained(
         f"{name!r} is no directory here, and the hub did not give it. Check its name, the "
         f"revision, the connection and, if it is private, the token."
     ):
-        snapshot = Path(
-            hub.snapshot_download(
-                name, revision=revision, token=token, allow_patterns=sorted(KNOWN)
-            )
+        files = sorted(KNOWN)
+        return Path(
+            hub.snapshot_download(name, revision=revision, token=token, allow_patterns=files)
         )
-    return snapshot, snapshot.parents[1]
 
 
 def upload(

@@ -16,7 +16,6 @@ from ..nn import HEAD, TRANSFORMER, TextModule
 # HEAD is there if transformers has no class for the head.
 _WEIGHTS = "model.safetensors"
 FILES = frozenset({CONFIG, TOKENIZER, TOKENIZER_CONFIG, _WEIGHTS, HEAD})
-_MEMBERS = "members."
 
 
 def write_network(directory: Path, fitted: Fitted) -> None:
@@ -43,9 +42,7 @@ def write_network(directory: Path, fitted: Fitted) -> None:
     if hasattr(transformer.config, "use_mems_eval"):
         entries["use_mems_eval"] = False  # States of other texts are not handed on.
     _update(directory / CONFIG, entries)
-    # transformers gives the tokenizer of a tagger raw text; skdice gives it words.
-    splits_words = task.info.name == "tagging"
-    _set_up_tokenizer(directory, fitted.reader.max_length, module, splits_words)
+    _set_up_tokenizer(directory, fitted)
     mode = (directory / CONFIG).stat().st_mode
     for path in directory.iterdir():
         if path.name in FILES:
@@ -70,17 +67,16 @@ def _refuse_other_heads(directory: Path, config: Any) -> None:
     save_file(load_file(file) | empty, file, metadata={"format": "pt"})
 
 
-def _set_up_tokenizer(
-    directory: Path, max_length: int, module: TextModule, splits_words: bool
-) -> None:
+def _set_up_tokenizer(directory: Path, fitted: Fitted) -> None:
     """Make the saved tokenizer cut texts as the fit did."""
-    settings: dict[str, Any] = {"model_max_length": max_length}
-    if module.takes_types:  # Some tokenizers return no token types unless told to.
+    settings: dict[str, Any] = {"model_max_length": fitted.reader.max_length}
+    if fitted.net.module_.takes_types:  # Some tokenizers return no token types unless told to.
         settings["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
     content = read_json(directory / TOKENIZER)
     steps = content["pre_tokenizer"]
-    # A byte-level BPE has to read the first word of a text as all others, after a space.
-    if splits_words and steps and steps["type"] == "ByteLevel":
+    # transformers gives the tokenizer of a tagger raw text; skdice gives it words. A byte-level BPE
+    # has to read the first word of a text as all others, after a space.
+    if fitted.task.info.name == "tagging" and steps and steps["type"] == "ByteLevel":
         # Some classes of transformers read the one setting, some the other.
         settings["add_prefix_space"] = steps["add_prefix_space"] = True
         text = json.dumps(content, ensure_ascii=False, indent=2)
@@ -99,7 +95,7 @@ def load_head(module: TextModule, directory: Path) -> None:
     It is a ValueError if the files or the network have weights that the other one lacks.
     """
     head = load_file(directory / HEAD) if (directory / HEAD).exists() else {}
-    members = {name.split(".")[1] for name in head if name.startswith(_MEMBERS)}
+    members = {name.split(".")[1] for name in head if name.startswith("members.")}
     module.members.extend([copy.deepcopy(module) for _ in members])
     keys = module.load_state_dict(head, strict=False)
     missing = [name for name in keys.missing_keys if not name.startswith(TRANSFORMER)]

@@ -4,10 +4,12 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from huggingface_hub import constants
 
 from .._digest import installed_versions
 from .._files import (
@@ -55,10 +57,7 @@ def save(
 
 
 def check_place(directory: str | os.PathLike[str]) -> Path:
-    """Return where a save goes; raise what :func:`save` would raise before it writes anything.
-
-    It tries to write there.
-    """
+    """Return where a save goes, after a trial; raise what :func:`save` would raise."""
     place = as_path(directory)
     check_not_inside_saved(place)
     with explained(place, "The estimator"):
@@ -108,23 +107,18 @@ def export(file: str | os.PathLike[str], fitted: Fitted) -> None:
         new = Path(place, ONNX)
         onnx_network(module, "onnx", fitted.reader.max_length, verbose=False, keep=new)
         digest = sha256(new)
-        if is_listed:
-            with working_on(path.parent):
+        with working_on(path.parent) if is_listed else nullcontext():
+            if is_listed:
                 manifest = _manifest_beside(path, fitted)  # Another fit may have been saved there.
                 # A file that is listed has to be there as it is listed at any moment.
                 if manifest["sha256"].pop(ONNX, None) is not None:
                     _write_manifest(path.parent, manifest)
-                _copy(new, path)
+            with replacing_file(path) as copy:
+                shutil.copyfile(new, copy)
+            if is_listed:
                 manifest["sha256"][ONNX] = digest
                 _write_manifest(path.parent, manifest)
-        else:
-            _copy(new, path)
     module.exported = (str(path), digest)
-
-
-def _copy(source: Path, destination: Path) -> None:
-    with replacing_file(destination) as new:
-        shutil.copyfile(source, new)
 
 
 def _manifest_beside(file: Path, fitted: Fitted) -> dict[str, Any]:
@@ -162,21 +156,24 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 @contextmanager
 def opened(
-    directory: Path, manifest: dict[str, Any], links_into: Path | None
+    directory: Path, manifest: dict[str, Any]
 ) -> Iterator[tuple[Path, dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """Check a saved directory; yield where its files are, and the entries of the manifest.
 
     These are the parameters, what was learned, and what the network is made with. transformers
     would read files that others have added, such as adapters: then the listed ones are yielded in a
     directory of their own. It is a ValueError if a file is missing, was changed, or is a link out
-    of the directory, other than into ``links_into``.
+    of the directory, other than inside a model of the hub's cache.
     """
     digests = manifest["sha256"]
     listed = {MANIFEST, *digests}
     found = {path.name for path in directory.iterdir() if not path.name.startswith(".")}
     if wrong := ((listed - found - {ONNX}) | (listed - KNOWN)):
         raise ValueError(f"{', '.join(sorted(wrong))} is missing, or is no file that skdice saves")
-    allowed = [place.resolve() for place in (directory, links_into) if place is not None]
+    root = directory.resolve()
+    # The cache has the files of a model in one directory, and links to them in others.
+    is_cached = Path(constants.HF_HUB_CACHE).resolve() in root.parents[2:3]
+    allowed = [root, root.parents[1]] if is_cached else [root]
     places = {name: (directory / name).resolve() for name in listed & found}
     for name, place in places.items():
         if not any(map(place.is_relative_to, allowed)):

@@ -33,7 +33,6 @@ from ..text import (
     are_characters,
     by_label,
     encode_words,
-    has_capital,
     keep_above,
 )
 from ._goal import F1, Goal, choose_decision, score_candidates
@@ -172,8 +171,12 @@ class Tagging(WordTask, TeachableTask):
         if not are_chunk_tags(classes):
             return LabelFacts(classes=classes)
         entities = [find_entities(row) for row in rows.y]
-        told = ((x, found) for x, found in zip(rows.X, entities) if has_capital(x))
-        first = [x[start] for x, found in told for start, _, _ in found]
+        first = [
+            words[start]
+            for words, found in zip(rows.X, entities)
+            if any(word != word.lower() for word in words)  # Else the case tells nothing.
+            for start, _, _ in found
+        ]
         names = float(np.mean([word[:1].isupper() for word in first])) if first else math.nan
         return LabelFacts(
             classes=classes,

@@ -19,7 +19,6 @@ from ._encoding import (
     capped,
     encode_rows,
     encode_words,
-    has_capital,
 )
 from ._queries import EncodedQueries, encode_queries
 from ._questions import EncodedQuestions, Span, encode_questions

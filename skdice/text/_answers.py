@@ -50,11 +50,16 @@ class SpanDecoder:
         bounds = np.stack([encoded.window_stop, low, high], axis=1)
         bounds = np.repeat(bounds, encoded.dataset.items.lengths, axis=0)
         candidates: list[Candidates] = []
-        for first, last in _chunks(offsets, max(1, _CELLS_AT_A_TIME // self.max_answer_length)):
+        first, n_items = 0, max(1, _CELLS_AT_A_TIME // self.max_answer_length)
+        while first < len(offsets) - 1:
+            # Rows with at most n_items together, or one row.
+            last = int(np.searchsorted(offsets, offsets[first] + n_items, side="right")) - 1
+            last = max(last, first + 1)
             items = slice(offsets[first], offsets[last])
             part = logits[items].astype(np.float64)
             cells = self._cells(encoded, part, items, bounds[items])
             candidates += self._best(encoded, cells, part, items, offsets[first : last + 1])
+            first = last
         return candidates
 
     def _cells(
@@ -130,13 +135,3 @@ def _first_of_rows(order: np.ndarray, row: np.ndarray, n: int) -> np.ndarray:
     rank = np.arange(len(order)) - np.searchsorted(sorted_row, sorted_row)
     first: np.ndarray = order[rank < n]
     return first
-
-
-def _chunks(offsets: np.ndarray, n_items: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of rows that have at most ``most`` items together, or one row."""
-    first = 0
-    while first < len(offsets) - 1:
-        last = int(np.searchsorted(offsets, offsets[first] + n_items, side="right")) - 1
-        last = max(last, first + 1)
-        yield first, last
-        first = last

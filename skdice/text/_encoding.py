@@ -90,15 +90,13 @@ def encode_words(
     n_items = np.bincount(owner, minlength=len(start))
     scored = n_items > 0
     start, stop = start[scored], stop[scored]
-    in_windows, offsets = ranges(start, stop), offsets_from_lengths(stop - start)
-    windows = Ragged(pieces.values[in_windows], offsets)
-    input_ids, token_type_ids = frame.put_around(windows)
+    input_ids, token_type_ids = frame.put_around(pieces.cut(start, stop))
     if with_shapes:
-        is_told = np.array([has_capital(sentence) for sentence in sentences], dtype=np.int32)
-        of_words = word_shapes(words) * np.repeat(is_told, np.diff(word_offsets))
-        shapes = Ragged(np.repeat(of_words, pieces.lengths)[in_windows], offsets)
+        has_capital = [any(word != word.lower() for word in sentence) for sentence in sentences]
+        is_told = np.repeat(np.array(has_capital, dtype=bool), np.diff(word_offsets))
+        shapes = Ragged(np.repeat(word_shapes(words) * is_told, pieces.lengths), pieces.offsets)
         zeros = tuple((0,) * len(group) for group in frame.special)
-        token_type_ids = replace(frame, special=zeros).put_around(shapes)[0]
+        token_type_ids = replace(frame, special=zeros).put_around(shapes.cut(start, stop))[0]
     return EncodedDataset(
         input_ids=input_ids,
         token_type_ids=token_type_ids,
@@ -125,8 +123,9 @@ def encode_rows(
     texts = [pieces.take(np.arange(i, len(pieces), n_texts)) for i in range(n_texts)]
     lengths = [text.lengths for text in texts]
     kept = truncated_lengths(lengths, reader.max_length - frame.n_special, truncation, number)
+    first = [text.offsets[:-1] for text in texts]
     input_ids, token_type_ids = frame.put_around(
-        *(text.heads(length) for text, length in zip(texts, kept))
+        *(text.cut(start, start + length) for text, start, length in zip(texts, first, kept))
     )
     one_each = np.arange(n_rows + 1, dtype=np.int64)
     dataset = EncodedDataset(
@@ -143,11 +142,6 @@ def word_shapes(words: Sequence[str]) -> np.ndarray:
     """Return the shape of each word, its place in ``SHAPES`` counted from 1, int32."""
     known = {word: _shape(word) for word in set(words)}
     return np.array([known[word] for word in words], dtype=np.int32)
-
-
-def has_capital(words: Sequence[str]) -> bool:
-    """Whether a sentence has a capital letter, so that the shapes of its words tell something."""
-    return any(word != word.lower() for word in words)
 
 
 def are_characters(sentences: Sequence[Sequence[str]]) -> bool:
@@ -258,32 +252,23 @@ def truncated_lengths(
     is too long with "error", or whose first text alone is with "second", is a ValueError, which
     names it by its ``number``.
     """
-    total = np.sum(lengths, axis=0)
-    number = np.arange(len(total)) if number is None else number
-    if truncation == "error":
-        too_long = np.flatnonzero(total > capacity)
-        _refuse(too_long, number, total, capacity, "Row {row} has {n} pieces")
-        return lengths
+    keeps_first = truncation == "second" and len(lengths) == 2
+    uncut = lengths[0] if keeps_first else np.sum(lengths, axis=0)
+    too_long = np.flatnonzero(uncut > capacity)
+    if len(too_long) and (keeps_first or truncation == "error"):
+        row = too_long[0] if number is None else number[too_long[0]]
+        others = f" ({len(too_long)} rows are too long)" if len(too_long) > 1 else ""
+        raise ValueError(
+            f"{'The first text of row' if keeps_first else 'Row'} {row} has {uncut[too_long[0]]} "
+            f"pieces, and {capacity} are allowed{others}. Raise max_length, or take "
+            f"truncation='longest_first'."
+        )
     if len(lengths) == 1:
         return [np.minimum(lengths[0], capacity)]
     first, second = lengths
-    if truncation == "second":
-        too_long = np.flatnonzero((first > capacity) & (total > capacity))
-        _refuse(too_long, number, first, capacity, "The first text of row {row} has {n} pieces")
-    else:
+    if not keeps_first:
         first = np.minimum(first, np.maximum(capacity - second, capacity - capacity // 2))
     return [first, np.minimum(second, capacity - first)]
-
-
-def _refuse(
-    rows: np.ndarray, number: np.ndarray, lengths: np.ndarray, capacity: int, what: str
-) -> None:
-    if len(rows):
-        others = f" ({len(rows)} rows are too long)" if len(rows) > 1 else ""
-        raise ValueError(
-            f"{what.format(row=number[rows[0]], n=lengths[rows[0]])}, and {capacity} are allowed"
-            f"{others}. Raise max_length, or take truncation='longest_first'."
-        )
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,7 @@ def encode_queries(
     row, start, stop = cut_windows(n_pieces[row_sentence], room[row_query], shared[row_query])
     sentence, query = row_sentence[row], row_query[row]
     flat_start, flat_stop = text_offsets[sentence] + start, text_offsets[sentence] + stop
-    in_windows = ranges(flat_start, flat_stop)
-    windows = Ragged(pieces.values[in_windows], offsets_from_lengths(flat_stop - flat_start))
+    windows = pieces.cut(flat_start, flat_stop)
     input_ids, token_type_ids, before = tokenizer.put_beside(asked.take(query), windows)
 
     first_word, last_word = np.searchsorted(first, flat_start), np.searchsorted(first, flat_stop)

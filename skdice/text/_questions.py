@@ -134,13 +134,10 @@ def _no_answer_positions(asked: Ragged, windows: Ragged, tokenizer: WordTokenize
 
 def _is_new(place: np.ndarray, is_filled: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """Return which pieces are filled and start later than the filled ones before, row by row."""
-    highest = np.iinfo(np.int32).min
-    row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    filled = np.flatnonzero(is_filled)
+    row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[is_filled]
+    is_later = np.diff(place[is_filled], prepend=0) > 0
     new = np.zeros(len(place), dtype=bool)
-    if len(filled):
-        before = np.append(highest, place[filled][:-1])
-        new[filled] = (place[filled] > before) | (np.diff(row[filled], prepend=-1) != 0)
+    new[is_filled] = is_later | (np.diff(row, prepend=-1) > 0)
     return new
 
 

@@ -38,13 +38,11 @@ class Ragged:
         return np.diff(self.offsets)
 
     def take(self, rows: np.ndarray) -> "Ragged":
-        start, stop = self.offsets[rows], self.offsets[rows + 1]
-        return Ragged(self.values[ranges(start, stop)], offsets_from_lengths(stop - start))
+        return self.cut(self.offsets[rows], self.offsets[rows + 1])
 
-    def heads(self, lengths: np.ndarray) -> "Ragged":
-        """Return the first ``lengths[i]`` values of each row i."""
-        first = self.offsets[:-1]
-        return Ragged(self.values[ranges(first, first + lengths)], offsets_from_lengths(lengths))
+    def cut(self, start: np.ndarray, stop: np.ndarray) -> "Ragged":
+        """Return new rows: row i has the values from ``start[i]`` to ``stop[i]``."""
+        return Ragged(self.values[ranges(start, stop)], offsets_from_lengths(stop - start))
 
 
 def ranges(start: np.ndarray, stop: np.ndarray) -> np.ndarray:
