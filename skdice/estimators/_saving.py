@@ -57,15 +57,10 @@ class SavedEstimator(SharedParameters):
 
         Raises
         ------
-        NotFittedError
-            If there is nothing to save.
-        TypeError
-            If ``directory`` is no path.
-        ValueError
-            If ``directory`` has files of something else or lies inside a saved directory, or a
-            parameter or label is of a type that JSON cannot hold.
-        OSError
-            If the disk is full, or the directory cannot be written to.
+        NotFittedError, TypeError, ValueError, OSError
+            If there is nothing to save; if ``directory`` is no path, has files of something else or
+            lies inside a saved directory; if a parameter or label is of a type that JSON cannot
+            hold; if the disk is full, or the directory cannot be written to.
 
         Examples
         --------
@@ -110,10 +105,9 @@ class SavedEstimator(SharedParameters):
 
         Raises
         ------
-        NotFittedError
-            If there is nothing to save.
-        ValueError
-            If ``repo_id`` is no id of the hub, or the hub cannot be reached or refuses.
+        NotFittedError, ValueError
+            If there is nothing to save, ``repo_id`` is no id of the hub, or the hub cannot be
+            reached or refuses.
         """
         if not is_hub_id(repo_id):
             raise ValueError(
@@ -175,11 +169,10 @@ class SavedEstimator(SharedParameters):
 
         Raises
         ------
-        TypeError
-            If ``directory`` is no path.
-        ValueError
-            If it is no directory or model of skdice, a file in it is missing or has changed, it was
-            saved in another format or by another class, or this machine does not have the device.
+        TypeError, ValueError
+            If ``directory`` is no path, or no directory or model of skdice, a file in it is missing
+            or has changed, it was saved in another format or by another class, or this machine does
+            not have the device.
         """
         device = "auto" if device is None else device
         resolve_device(device)  # It raises an error if the device is not there.
@@ -220,17 +213,13 @@ def load_pretrained(directory: str | os.PathLike[str], **options: str | None) ->
     Parameters
     ----------
     directory, **options
-        As for ``from_pretrained`` of an estimator, such as :meth:`DiceTokenTagger.from_pretrained`.
+        As for ``from_pretrained`` of an estimator, such as :meth:`DiceTokenTagger.from_pretrained`,
+        and with the same errors. It is also a ValueError if the class has not been imported.
 
     Returns
     -------
     estimator
         Fitted, as it was saved.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As there; also if the directory has a class that has not been imported.
     """
     return SavedEstimator.from_pretrained(directory, **options)
 

@@ -82,20 +82,18 @@ def _training(kind: type, parameters: dict[str, Any], fitted: Fitted) -> list[tu
         drawn = int(history["n_texts"].iloc[-1])
         rows += f"; an epoch has all texts with positives and others drawn anew, {drawn:,} texts"
     defaults = inspect.signature(kind).parameters
-    changed = {
-        key: repr(parameters[key])
+    changed = [
+        key
         for key, part in parameters_of(kind).items()
         if part.on_card and repr(parameters[key]) != repr(defaults[key].default)
-    }
+    ]
     loss = _code(repr(fitted.loss))
     if fitted.merge == "mean":
         names = _code("+".join(kept["loss"]))
         loss = f"{names}: the mean of the weights of {len(kept)} networks, one with each loss"
-    decision = {
-        key: repr(np.asarray(x).tolist()) for key, x in fitted.task.decision_attributes.items()
-    }
+    learned = {key: np.asarray(x).tolist() for key, x in fitted.task.decision_attributes.items()}
     if isinstance(fitted.task, WordTask):
-        decision["scheme_"] = repr(fitted.task.scheme)
+        learned["scheme_"] = fitted.task.scheme
     return [
         ("Loss", loss),
         ("Precision", fitted.net.precision),
@@ -103,8 +101,8 @@ def _training(kind: type, parameters: dict[str, Any], fitted: Fitted) -> list[tu
         ("Epochs", epochs),
         ("Learning rate", f"{fitted.net.lr:g}"),
         ("Validation score", score),
-        *((f"`{key}`", _code(text)) for key, text in decision.items()),
-        *((f"Parameter `{key}`", _code(text)) for key, text in changed.items()),
+        *((f"`{key}`", _code(repr(value))) for key, value in learned.items()),
+        *((f"Parameter `{key}`", _code(repr(parameters[key]))) for key in changed),
     ]
 
 

@@ -9,6 +9,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
+from .._files import write_file
 from .._pretrained import CONFIG, TOKENIZER, TOKENIZER_CONFIG, quiet_transformers, read_json
 from ..fitting import Fitted
 from ..nn import HEAD, TRANSFORMER, TextModule
@@ -16,6 +17,10 @@ from ..nn import HEAD, TRANSFORMER, TextModule
 # HEAD is there if transformers has no class for the head.
 _WEIGHTS = "model.safetensors"
 FILES = frozenset({CONFIG, TOKENIZER, TOKENIZER_CONFIG, _WEIGHTS, HEAD})
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    write_file(path, f"{json.dumps(content, indent=2, sort_keys=True)}\n".encode())
 
 
 def write_network(directory: Path, fitted: Fitted) -> None:
@@ -41,9 +46,10 @@ def write_network(directory: Path, fitted: Fitted) -> None:
     entries = dict(task.head.model_config)
     if hasattr(transformer.config, "use_mems_eval"):
         entries["use_mems_eval"] = False  # States of other texts are not handed on.
-    _update(directory / CONFIG, entries)
+    config = directory / CONFIG
+    write_json(config, read_json(config) | entries)
     _set_up_tokenizer(directory, fitted)
-    mode = (directory / CONFIG).stat().st_mode
+    mode = config.stat().st_mode
     for path in directory.iterdir():
         if path.name in FILES:
             path.chmod(mode)  # safetensors makes its files private, whatever the umask is.
@@ -81,12 +87,8 @@ def _set_up_tokenizer(directory: Path, fitted: Fitted) -> None:
         settings["add_prefix_space"] = steps["add_prefix_space"] = True
         text = json.dumps(content, ensure_ascii=False, indent=2)
         (directory / TOKENIZER).write_text(text, encoding="utf-8")
-    _update(directory / TOKENIZER_CONFIG, settings)
-
-
-def _update(path: Path, entries: dict[str, Any]) -> None:
-    text = json.dumps({**read_json(path), **entries}, indent=2, sort_keys=True)
-    path.write_text(f"{text}\n", encoding="utf-8")
+    config = directory / TOKENIZER_CONFIG
+    write_json(config, read_json(config) | settings)
 
 
 def load_head(module: TextModule, directory: Path) -> None:

@@ -1,6 +1,5 @@
 """Directories of fitted estimators, which are replaced as a whole and checked before a load."""
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -23,14 +22,13 @@ from .._files import (
     replacing_file,
     sha256,
     working_on,
-    write_file,
 )
 from .._pretrained import CONFIG, TOKENIZER_CONFIG, check_configuration, read_json
 from ..exceptions import warn
 from ..fitting import Fitted
 from ..nn import copy_exported, onnx_network
 from ._model_card import model_card
-from ._network import FILES, write_network
+from ._network import FILES, write_json, write_network
 from ._values import class_name, from_json, to_json
 
 FORMAT_VERSION = 4
@@ -94,7 +92,7 @@ def write_manifest(
     }
     for entry, part in (("parameters", parameters), ("fitted", learned), ("network", network)):
         content[entry] = {name: to_json(value, name) for name, value in part.items()}
-    _write_manifest(directory, content)
+    write_json(directory / MANIFEST, content)
 
 
 def export(file: str | os.PathLike[str], fitted: Fitted) -> None:
@@ -112,12 +110,12 @@ def export(file: str | os.PathLike[str], fitted: Fitted) -> None:
                 manifest = _manifest_beside(path, fitted)  # Another fit may have been saved there.
                 # A file that is listed has to be there as it is listed at any moment.
                 if manifest["sha256"].pop(ONNX, None) is not None:
-                    _write_manifest(path.parent, manifest)
+                    write_json(path.parent / MANIFEST, manifest)
             with replacing_file(path) as copy:
                 shutil.copyfile(new, copy)
             if is_listed:
                 manifest["sha256"][ONNX] = digest
-                _write_manifest(path.parent, manifest)
+                write_json(path.parent / MANIFEST, manifest)
     module.exported = (str(path), digest)
 
 
@@ -130,11 +128,6 @@ def _manifest_beside(file: Path, fitted: Fitted) -> dict[str, Any]:
             f"that is saved there; got {file.name!r}. Save first, or export elsewhere."
         )
     return manifest
-
-
-def _write_manifest(directory: Path, content: dict[str, Any]) -> None:
-    text = json.dumps(content, indent=2, sort_keys=True)
-    write_file(directory / MANIFEST, f"{text}\n".encode())
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
@@ -192,13 +185,11 @@ def opened(
         for entry in ("parameters", "fitted", "network")
     )
     network["onnx"] = (str(directory / ONNX), digests.get(ONNX, ""))
-    if found <= listed | {CARD, ONNX}:
-        yield directory, parameters, learned, network
-        return
     with TemporaryDirectory(prefix="skdice-") as files:
-        for name, place in places.items():
+        for name, place in places.items() if found - listed - {CARD, ONNX} else ():
+            directory = Path(files)
             try:
-                Path(files, name).symlink_to(place)
+                (directory / name).symlink_to(place)
             except OSError:  # Windows has to be told to allow links.
-                shutil.copyfile(place, Path(files, name))
-        yield Path(files), parameters, learned, network
+                shutil.copyfile(place, directory / name)
+        yield directory, parameters, learned, network

@@ -93,7 +93,7 @@ def encode_questions(
     items = Ragged(positions.astype(np.int32), offsets_from_lengths(length + 1))
     target, uncovered = None, np.zeros(0, dtype=np.int64)
     if answers is not None:
-        gold = _gold_pieces(answers, number, which, pieces.offsets, start, end, is_filled)
+        gold = _gold_pieces(answers, number, which, pieces.offsets, start, end)
         target, uncovered = _targets(gold, row, window_start, window_stop, items.offsets)
     n_items = np.bincount(row, items.lengths, minlength=len(which)).astype(np.int64)
     return EncodedQuestions(
@@ -148,7 +148,6 @@ def _gold_pieces(
     offsets: np.ndarray,
     start: np.ndarray,
     end: np.ndarray,
-    is_filled: np.ndarray,
 ) -> np.ndarray:
     """Return first and last piece of each answer, of shape (n_questions, 2); -1 for none."""
     gold = np.full((len(answers), 2), -1)
@@ -156,17 +155,17 @@ def _gold_pieces(
         if answer is None:
             continue
         here = slice(offsets[which[i]], offsets[which[i] + 1])
-        inside = np.flatnonzero(
-            is_filled[here] & (end[here] > answer[0]) & (start[here] < answer[1])
-        )
+        first, last = start[here], end[here]
+        is_filled = first < last
+        inside = np.flatnonzero(is_filled & (last > answer[0]) & (first < answer[1]))
         if not len(inside):
             raise ValueError(
                 f"The answer of row {number[i]}, characters {answer[0]} to {answer[1]} of the "
                 f"context, is nothing that the tokenizer keeps (white space or what it drops)."
             )
         # Of pieces that share a character, the outer ones are those that can be predicted.
-        same_start = is_filled[here] & (start[here] == start[here][inside[0]])
-        same_end = is_filled[here] & (end[here] == end[here][inside[-1]])
+        same_start = is_filled & (first == first[inside[0]])
+        same_end = is_filled & (last == last[inside[-1]])
         gold[i] = np.flatnonzero(same_start)[0], np.flatnonzero(same_end)[-1]
     return gold
 

@@ -23,14 +23,6 @@ _LEAST_WEIGHT = 0.1
 # The value where neither text has a term, so that there is nothing to compare.
 _UNKNOWN = 0.5
 
-SIMILARITIES = (
-    "cosine of characters",
-    "overlap of characters",
-    "cosine of words",
-    "overlap of numbers",
-    "ratio of lengths",
-)
-
 
 class Similarities(NamedTuple):
     """The similarities of pairs, and how their scores add to those of a network.
@@ -66,8 +58,7 @@ class Similarities(NamedTuple):
             )
             buckets = np.flatnonzero(counts > 1)
             frequencies[kind] = buckets.astype(np.int32), counts[buckets].astype(np.float32)
-        slope = np.zeros((len(SIMILARITIES), n_classes))
-        return cls(float(of_text.sum()), frequencies, slope, np.zeros(n_classes))
+        return cls(float(of_text.sum()), frequencies, np.zeros((5, n_classes)), np.zeros(n_classes))
 
     def offset(self, pairs: Sequence[Sequence[str]]) -> np.ndarray:
         """Return the part of the logits that similarities give, float32 (n_pairs, n_classes)."""
@@ -78,7 +69,7 @@ class Similarities(NamedTuple):
     def features(self, pairs: Sequence[Sequence[str]]) -> np.ndarray:
         """Return the similarities of each pair, in [0, 1], of shape (n_pairs, 5).
 
-        The columns are those of ``SIMILARITIES``. The texts of a pair may change places.
+        The texts of a pair may change places.
         """
         sides = [[pair[side] for pair in pairs] for side in (0, 1)]
         characters, words, numbers = (
