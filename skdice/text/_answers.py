@@ -55,17 +55,21 @@ class SpanDecoder:
             # Rows with at most n_items together, or one row.
             last = int(np.searchsorted(offsets, offsets[first] + n_items, side="right")) - 1
             last = max(last, first + 1)
-            items = slice(offsets[first], offsets[last])
-            part = logits[items].astype(np.float64)
-            cells = self._cells(encoded, part, items, bounds[items])
-            candidates += self._best(encoded, cells, part, items, offsets[first : last + 1])
+            candidates += self._best(encoded, logits, bounds, offsets[first : last + 1])
             first = last
         return candidates
 
-    def _cells(
-        self, encoded: EncodedQuestions, logits: np.ndarray, items: slice, bounds: np.ndarray
-    ) -> np.ndarray:
-        """Return the logits of spans by first item and length - 1, -inf where there is none."""
+    def _best(
+        self,
+        encoded: EncodedQuestions,
+        logits: np.ndarray,
+        bounds: np.ndarray,
+        offsets: np.ndarray,
+    ) -> Iterator[Candidates]:
+        """Yield the candidates of the questions that have the items at these offsets."""
+        items = slice(offsets[0], offsets[-1])
+        logits, bounds = logits[items].astype(np.float64), bounds[items]
+        # The logits of spans by first item and length - 1, -inf where there is none.
         n_more = np.arange(self.max_answer_length)
         piece = encoded.piece[items, None].astype(np.int64)
         # Where the window stops, and between which centres its spans lie.
@@ -75,21 +79,8 @@ class SpanDecoder:
         end = np.where(encoded.can_end[items], logits[:, 1], -np.inf)
         is_span = (piece >= 0) & (piece + n_more < stop) & (centre > low) & (centre <= high)
         is_span &= encoded.start[items, None] < self._following(encoded.end[items], 0)
-        return np.where(is_span, start[:, None] + self._following(end, -np.inf), -np.inf)
+        cells = np.where(is_span, start[:, None] + self._following(end, -np.inf), -np.inf)
 
-    def _following(self, values: np.ndarray, fill: float) -> np.ndarray:
-        """Return each value with those after it, of shape (n_values, max_answer_length)."""
-        padding = np.full(self.max_answer_length - 1, fill, dtype=values.dtype)
-        return sliding_window_view(np.concatenate([values, padding]), self.max_answer_length)
-
-    def _best(
-        self,
-        encoded: EncodedQuestions,
-        cells: np.ndarray,
-        logits: np.ndarray,
-        items: slice,
-        offsets: np.ndarray,
-    ) -> Iterator[Candidates]:
         starts = offsets[:-1] - offsets[0]
         n_rows = len(starts)
         row = np.repeat(np.arange(n_rows), np.diff(offsets))
@@ -114,6 +105,11 @@ class SpanDecoder:
         cut = np.searchsorted(cell_row[order], np.arange(n_rows + 1))
         for i in range(n_rows):
             yield Candidates(spans[cut[i] : cut[i + 1]], float(null[i] - best[i]))
+
+    def _following(self, values: np.ndarray, fill: float) -> np.ndarray:
+        """Return each value with those after it, of shape (n_values, max_answer_length)."""
+        padding = np.full(self.max_answer_length - 1, fill, dtype=values.dtype)
+        return sliding_window_view(np.concatenate([values, padding]), self.max_answer_length)
 
 
 def pick_answers(

@@ -176,21 +176,16 @@ class WordTokenizer:
 
     def _find_frame(self, probe: "Encoding") -> Frame:
         """Find the special tokens around and between the texts of an encoded probe."""
-        special: list[list[int]] = [[]]
-        special_types: list[list[int]] = [[]]
+        groups: list[list[tuple[int, int]]] = [[]]
         text_types: list[int] = []
-        text = None
         for token, token_type, sequence in zip(probe.ids, probe.type_ids, probe.sequence_ids):
             if sequence is None:
-                special[-1].append(token)
-                special_types[-1].append(token_type)
-            elif sequence != text:
-                text = sequence
+                groups[-1].append((token, token_type))
+            elif sequence == len(text_types):  # the first piece of a text
                 text_types.append(token_type)
-                special.append([])
-                special_types.append([])
-        groups = tuple(map(tuple, special)), tuple(map(tuple, special_types))
-        return Frame(*groups, tuple(text_types))
+                groups.append([])
+        ids, types = (tuple(tuple(pair[i] for pair in group) for group in groups) for i in (0, 1))
+        return Frame(ids, types, tuple(text_types))
 
 
 def _without_spaces(text: str, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -162,8 +162,9 @@ def replace_and_die(n):
 
     def replaced(self, target):
         replace(self, target)
-        done.append(target)
-        if self.name == "copy" and len(done) == n:
+        if self.name == "copy":
+            done.append(target)
+        if len(done) == n:
             die()
 
     return replaced
