@@ -247,9 +247,12 @@ def checked_out() -> str:
 def read_results(file: Path) -> pd.DataFrame:
     """Read the runs of a file, and those of skdice on entities, which are the study's.
 
-    On few rows the defaults are the mean of two networks, on whole corpora dice.
+    On few rows the defaults are the mean of two networks, on whole corpora dice. The seed here is
+    the study's draw; other networks for the same draw, with other seeds of the study, are left out.
     """
-    ours = read(SCORES).rename(columns={"draw": "seed", "seconds": "fit_seconds", "f1": "score"})
+    ours = read(SCORES)
+    ours = ours[ours["seed"] == 0].drop(columns="seed")
+    ours = ours.rename(columns={"draw": "seed", "seconds": "fit_seconds", "f1": "score"})
     is_whole = ours["regime"] == WHOLE
     epochs = ours["corpus"].map(WHOLE_EPOCHS).where(is_whole, 0)
     is_drawn = (ours["regime"] == "250") & (ours["seed"] >= NEW_DRAW)
