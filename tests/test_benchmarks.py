@@ -101,7 +101,7 @@ def test_the_report_compares_two_networks_with_one(rows, monkeypatch, tmp_path):
     assert list(table.index) == ["BTC (1)", "BTC, same users (1)", "mean", "steps", "seconds"]
     assert float(table.loc["BTC (1)", "ce"]) == pytest.approx(rows[1]["f1"], abs=0.05)
     assert table.loc["steps", "ce+dice"] == "2.00"
-    assert "Draws that chose nothing" in report(done)
+    assert "New draws" in report(done)
 
 
 def test_the_report_needs_no_encoder(rows, tmp_path):

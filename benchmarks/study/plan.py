@@ -23,7 +23,7 @@ def _compared(
 
 
 def confirm() -> list[Run]:
-    """The mean of two networks and both losses on draws that chose nothing."""
+    """The mean of two networks and both losses on new draws."""
     return [
         *_compared("MiniLM", CORPORA, NEW_DRAW, LOSSES),
         *_compared("E5", FOR_E5[:2], NEW_DRAW, LOSSES),

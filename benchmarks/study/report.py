@@ -162,7 +162,7 @@ TABLES: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], pd.DataFrame]]
     **{
         f"{title}, {encoder}": ((part,), partial(compared, part=part, encoder=encoder))
         for part, title in (
-            ("confirm", "Draws that chose nothing"),
+            ("confirm", "New draws"),
             ("thousand", "1,000 sentences"),
         )
         for encoder in ("MiniLM", "E5")
