@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import time
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
@@ -21,6 +22,8 @@ def finish(
     minutes: float = float("inf"),
 ) -> pd.DataFrame:
     """Call ``run(key, data)`` for each key that the file lacks, and return all rows.
+
+    A run that fails is shown and left out.
 
     Parameters
     ----------
@@ -51,6 +54,9 @@ def finish(
         left = [key for key in keys if key not in finished]
         futures = [pool.submit(_run_before, end, run, key, data) for key in left]
         for future in as_completed(futures):
+            if error := future.exception():  # The other runs go on.
+                traceback.print_exception(error)
+                continue
             if (row := future.result()) is None:
                 continue
             done = pd.concat([done, pd.DataFrame([row])], ignore_index=True)
