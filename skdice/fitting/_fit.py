@@ -15,7 +15,7 @@ from ._fitted import Fitted
 from ._network import logits_of
 from ._plan import choose
 from ._prepare import Given, Labelled, prepare
-from ._train import train
+from ._train import Trained, train
 from .auto import Choice, table_of, with_choices
 
 # Networks that label rows without labels (benchmarks/RESULTS.md, "Self-training").
@@ -35,9 +35,9 @@ class Outcome(NamedTuple):
     error: BaseException | None
 
 
-def _fit_rows(task: Task, given: Given, labelled: Labelled | None = None) -> Outcome:
-    """Fit the rows with labels, and those whose labels are given beside them."""
-    plan, kept, runs, history, error = train(choose(prepare(task, given, labelled)))
+def _decide(trained: Trained) -> Outcome:
+    """Return what was learned, with a decision that is tuned on the rows to validate on, if so."""
+    plan, kept, runs, history, error = trained
     prepared, first, valid = plan.prepared, plan.runs[kept.runs[0]], plan.prepared.valid
     fitted = Fitted(
         task=prepared.task,
@@ -52,7 +52,7 @@ def _fit_rows(task: Task, given: Given, labelled: Labelled | None = None) -> Out
         negative_ratio=first.training_set.ratio,
         n_rows=prepared.facts.n_rows,
         n_unlabeled=prepared.facts.n_unlabeled,
-        feature_names=given.feature_names,
+        feature_names=prepared.given.feature_names,
         interrupted=error is not None,
     )
     if error is not None or fitted.task.tuning != "validation" or valid is None:
@@ -76,15 +76,23 @@ def _tuned(fitted: Fitted, rows: Rows, scores: Callable[[], list[Any]], where: s
     return Outcome(replace(fitted, task=task, choices=choices), None)
 
 
-def _fit_taught(task: Task, given: Given) -> Outcome:
-    """Fit rows with labels and rows without, which a teacher or three networks label first."""
-    if given.unlabeled is None or isinstance(given.unlabeled.y, TeacherLabels):
-        return _fit_rows(task, given)
-    return _fit_rows(task, given, _label(task, given, given.unlabeled))
+def _fit_rows(task: Task, given: Given, labelled: Labelled | None) -> Fitted:
+    """Fit a part of what was given; decisions out of fold are left to the fit of all."""
+    task = replace(task, tuning=None) if task.tuning == "cv" else task
+    fitted, error = _decide(train(choose(prepare(task, given, labelled))))
+    if error is not None:
+        raise error
+    return fitted
 
 
-def _label(task: Task, given: Given, unlabeled: Rows) -> Labelled:
-    """Return labels and probabilities of rows, by three networks that learn from the others."""
+def _label(task: Task, given: Given) -> Labelled | None:
+    """Return labels and probabilities of the rows without labels, if no teacher labels them.
+
+    Three networks learn from the others.
+    """
+    unlabeled = given.unlabeled
+    if unlabeled is None or isinstance(unlabeled.y, TeacherLabels):
+        return None
     training, valid, _ = given.split()
     settings = replace(
         given.settings,
@@ -103,17 +111,10 @@ def _label(task: Task, given: Given, unlabeled: Rows) -> Labelled:
         network="teacher",
     )
     with silent():
-        fitted, error = _fit_rows(_without_folds(task), teacher)
-        if error is not None:
-            raise error
+        fitted = _fit_rows(task, teacher, None)
         assert isinstance(fitted.task, TeachableTask)
         logits = logits_of(fitted.task, fitted.net, fitted.reader, settings)
         return fitted.task.label(unlabeled.X, fitted.reader, logits)
-
-
-def _without_folds(task: Task) -> Task:
-    """Return a task that tunes no decision out of fold."""
-    return replace(task, tuning=None) if task.tuning == "cv" else task
 
 
 def out_of_fold_scores(task: Task, given: Given, n_folds: int = N_FOLDS) -> list[Any]:
@@ -187,9 +188,7 @@ def _fit_parts(
         rows = given.rows.take(learned).used()
         part = replace(given, settings=settings, rows=rows, choices={})
         with silent():
-            fitted, error = _fit_taught(_without_folds(task), part)
-        if error is not None:
-            raise error
+            fitted = _fit_rows(task, part, _label(task, part))
         yield fitted, logits_of(fitted.task, fitted.net, fitted.reader, settings), test
 
 
@@ -218,7 +217,7 @@ def fit(task: Task, given: Given) -> Outcome:
         given = replace(given, settings=settings, choices={"loss": chosen})
     if task.tuning == "cv":
         _check_folds(task, given)
-    fitted, error = _fit_taught(task, given)
+    fitted, error = _decide(train(choose(prepare(task, given, _label(task, given)))))
     if error is not None or fitted.task.tuning != "cv":
         return Outcome(fitted, error)
     where = "the training rows, as fits without them predict them"
