@@ -199,11 +199,13 @@ def _lock(directory: Path) -> int | None:
     """Make the hidden directory inside another one; return its lock, if there are locks."""
     work = directory / WORK
     while True:
-        if not directory.exists():
-            directory.mkdir(exist_ok=True)
-        # Who had the lock before may delete the directories at any time.
+        # Other savers may make and delete both directories at any time.
+        with suppress(FileExistsError):
+            if not directory.exists():
+                directory.mkdir()
         with suppress(FileNotFoundError), ExitStack() as opened:
-            work.mkdir(exist_ok=True)
+            with suppress(FileExistsError):
+                work.mkdir()
             if fcntl is None:
                 return None
             lock = os.open(work, os.O_RDONLY)
@@ -241,4 +243,5 @@ def _move_in(directory: Path) -> None:
         except OSError:  # Some file systems have no hard links.
             shutil.copy(path, copy)
         copy.replace(directory / path.name)
+    copy.unlink(missing_ok=True)  # It stays if it is a link to the file that it replaces.
     (work / "ready").rename(work / "done")

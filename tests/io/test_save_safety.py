@@ -157,6 +157,17 @@ def rename_and_die(suffix):
     return renamed
 
 
+def die_before_rename(suffix):
+    rename = Path.rename
+
+    def renamed(self, target):
+        if str(target).endswith(suffix):
+            die()
+        rename(self, target)
+
+    return renamed
+
+
 def replace_and_die(n):
     replace, done = Path.replace, []
 
@@ -179,7 +190,8 @@ KILLS = {
     "before the manifest": (_saved, "write_manifest", die),
     "when all new files are there": (Path, "rename", rename_and_die("ready")),
     "when some are in their places": (Path, "replace", replace_and_die(3)),
-    "when all are in their places": (Path, "rename", rename_and_die("done")),
+    "when all are in their places": (Path, "rename", die_before_rename("done")),
+    "when that is noted": (Path, "rename", rename_and_die("done")),
     "when the old ones are gone": (_files.shutil, "rmtree", die_over_new_files),
 }
 
