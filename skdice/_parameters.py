@@ -79,33 +79,24 @@ _KNOWN: dict[Any, dict[str, Parameter]] = {}  # Not functools.cache, which torch
 
 def parameters_of(cls: Any) -> dict[str, Parameter]:
     """Return the parameters of a class by name."""
-    if cls not in _KNOWN:  # Losses ask in every step.
-        hints, texts = get_type_hints(cls, include_extras=True), _texts_of(cls)
-        _KNOWN[cls] = {
-            known.name: _with_options(
-                replace(mark, doc=texts.get(known.name, "")), get_args(hints[known.name])[0]
-            )
-            for known in fields(cls)
-            for mark in getattr(hints[known.name], "__metadata__", ())
-            if isinstance(mark, Parameter)
-        }
-    return _KNOWN[cls]
-
-
-def _texts_of(cls: Any) -> dict[str, str]:
-    """Return the text on each parameter in the docstrings of a class and its bases."""
+    if cls in _KNOWN:  # Losses ask in every step.
+        return _KNOWN[cls]
     docs = "".join(inspect.cleandoc(base.__doc__ or "") + "\n" for base in reversed(cls.__mro__))
-    found = re.findall(r"^(\w+)(?: : .*)?\n((?: {4}.+\n)+)", docs, re.MULTILINE)
-    return {name: textwrap.dedent(text) for name, text in found}
-
-
-def _with_options(parameter: Parameter, kind: Any) -> Parameter:
-    """Return an option with the names of its type, a Literal; any other parameter as it is."""
-    if parameter.kind:
-        return parameter
-    shown = ", ".join(f'"{name}"' for name in get_args(kind))
-    check = partial(check_option, options=get_args(kind))
-    return replace(parameter, kind=f"{{{shown}}}", check=check)
+    # The text on each parameter in the docstrings of the class and its bases.
+    texts = dict(re.findall(r"^(\w+)(?: : .*)?\n((?: {4}.+\n)+)", docs, re.MULTILINE))
+    hints = get_type_hints(cls, include_extras=True)
+    found: dict[str, Parameter] = {}
+    for name in (known.name for known in fields(cls)):
+        for mark in getattr(hints[name], "__metadata__", ()):
+            if isinstance(mark, Parameter):
+                found[name] = replace(mark, doc=textwrap.dedent(texts.get(name, "")))
+                if not mark.kind:  # An option: its type is a Literal of its names.
+                    names = get_args(get_args(hints[name])[0])
+                    shown = ", ".join(f'"{option}"' for option in names)
+                    check = partial(check_option, options=names)
+                    found[name] = replace(found[name], kind=f"{{{shown}}}", check=check)
+    _KNOWN[cls] = found
+    return found
 
 
 def relevant_parameters(instance: Any, where: str = "in predictions") -> dict[str, Any]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
@@ -31,7 +30,8 @@ class LossRun(NamedTuple):
 
     decisions: dict[str, tuple[float, RowCounts]]  # seconds, and what was right on the test rows
     n_held_out: int
-    last_falls: list[float]  # by network, the share by which its training loss fell at last
+    # By network, the share by which its training loss fell in the last epoch; 0 with one epoch.
+    last_falls: list[float]
     train_f1: float  # on some of the rows that it was trained on
 
 
@@ -89,22 +89,15 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRun
         decisions[TUNED] = seconds, count(tuned, protocol.X_test, protocol.y_test)
     some = np.arange(0, _num_samples(y), math.ceil(_num_samples(y) / _N_TRAINING_ROWS))
     learned = count(estimator, _safe_indexing(X, some), _safe_indexing(y, some))
+    history = final.history_
+    networks = history.groupby("run") if "run" in history else [(0, history)]
+    losses = [epochs["train_loss"].dropna().tolist() for _, epochs in networks]
     return LossRun(
         decisions,
         n_held_out=len(held_out),
-        last_falls=_last_falls(final.history_),
+        last_falls=[1 - loss[-1] / loss[-2] if len(loss) > 1 else 0.0 for loss in losses],
         train_f1=learned.of_all_rows()["f1"],
     )
-
-
-def _last_falls(history: pd.DataFrame) -> list[float]:
-    """Return by what share the training loss of each network fell in its last epoch.
-
-    It is 0 for a network that was trained for one epoch.
-    """
-    networks = history.groupby("run") if "run" in history else [(0, history)]
-    losses = [rows["train_loss"].dropna().tolist() for _, rows in networks]
-    return [1 - loss[-1] / loss[-2] if len(loss) > 1 else 0.0 for loss in losses]
 
 
 def hold_out(estimator: BaseEstimator, protocol: Protocol) -> tuple[np.ndarray, np.ndarray]:

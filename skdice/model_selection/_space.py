@@ -24,6 +24,19 @@ Space: TypeAlias = "Callable[[BaseTrial], Mapping[str, Any]]"
 # The parameters of estimators that are set anew with their loss; K is for class weights.
 SWITCHED = (*LOSS_PARAMETERS, "K")
 SEARCHED_LOSSES = ("ce", "wce", "focal", "dice", "tversky", "dsc")
+# The range of each parameter that is drawn with a loss, and whether its logarithm is uniform.
+_OF_SETS = {
+    "gamma": (0.01, 10.0, True),
+    "memory": (1.0, 100.0, True),
+    "ce_weight": (0.0, 0.5, False),
+}
+_RANGES = {
+    "wce": {"K": (1.0, 10.0, True)},
+    "focal": {"gamma": (0.5, 5.0, False)},
+    "dice": _OF_SETS,
+    "tversky": {"alpha": (0.1, 0.9, False), **_OF_SETS},
+    "dsc": {"alpha": (0.001, 1.0, True), **_OF_SETS},
+}
 # The default space has rates from the estimator's divided by this to the estimator's times this.
 _LR_REACH = 4.0
 
@@ -96,33 +109,13 @@ def suggest_loss(
     for name in names:
         loss_parameters(name)
     loss = trial.suggest_categorical(f"{prefix}loss", names)
-    parameters = dict.fromkeys(("loss", *SWITCHED)) | {"loss": loss}
-    parameters |= _suggest_parameters(trial, str(loss), f"{prefix}{loss}_")
+    parameters: dict[str, Any] = dict.fromkeys(("loss", *SWITCHED)) | {"loss": loss}
+    for name, (low, high, is_log) in _RANGES.get(str(loss), {}).items():
+        full_name = f"{prefix}{loss}_{name}"
+        parameters[name] = trial.suggest_float(full_name, low, high, log=is_log)
+    if loss == "tversky":
+        parameters["beta"] = 1 - parameters["alpha"]
     return {f"{prefix}{name}": value for name, value in parameters.items()}
-
-
-def _suggest_parameters(trial: BaseTrial, loss: str, prefix: str) -> dict[str, float]:
-    """Return values of the parameters that the loss takes, unless it is a preset."""
-
-    def draw(name: str, low: float, high: float, log: bool = False) -> float:
-        return trial.suggest_float(f"{prefix}{name}", low, high, log=log)
-
-    if loss == "wce":
-        return {"K": draw("K", 1.0, 10.0, log=True)}
-    if loss == "focal":
-        return {"gamma": draw("gamma", 0.5, 5.0)}
-    if loss not in ("dice", "tversky", "dsc"):
-        return {}
-    parameters = {}
-    if loss == "dsc":
-        parameters["alpha"] = draw("alpha", 0.001, 1.0, log=True)
-    elif loss == "tversky":
-        alpha = parameters["alpha"] = draw("alpha", 0.1, 0.9)
-        parameters["beta"] = 1 - alpha
-    parameters["gamma"] = draw("gamma", 0.01, 10.0, log=True)
-    parameters["memory"] = draw("memory", 1.0, 100.0, log=True)
-    parameters["ce_weight"] = draw("ce_weight", 0.0, 0.5)
-    return parameters
 
 
 def make_space(space: object, estimator: BaseEstimator) -> tuple[Space, dict[str, Any] | None]:
