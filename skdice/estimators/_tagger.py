@@ -141,10 +141,9 @@ class DiceTokenTagger(WordTagger[Tagging]):
         self, X: TokenLists
     ) -> tuple[ObjectArray[list[str]], ObjectArray[np.ndarray]]:
         inner = self._ready()
-        decoder = inner.task.decoder
-        dataset = inner.task.encode(check_token_lists(X), inner.fitted.reader)
-        found = inner.logits(dataset), dataset.item_offsets
-        return object_array(decoder.tags(*found)), object_array(decoder.probabilities(*found))
+        sentences = check_token_lists(X)
+        tags, p = inner.task.predict_scored(sentences, inner.fitted.reader, inner.logits)
+        return object_array(tags), object_array(p)
 
     def check_parameters(self) -> None:
         super().check_parameters()

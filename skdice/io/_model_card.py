@@ -34,7 +34,7 @@ def model_card(name: str, kind: type, parameters: dict[str, Any], fitted: Fitted
     model, task = str(parameters["model"]), fitted.task
     is_of_hub = not os.path.isdir(model) and is_hub_id(model)
     base = _code(model if is_of_hub else os.path.basename(os.path.abspath(model)))
-    tag = task.info.card.pipeline_tag
+    tag = task.info.pipeline_tag
     header = ModelCardData(
         base_model=model if is_of_hub else None,
         library_name="skdice",
@@ -44,7 +44,7 @@ def model_card(name: str, kind: type, parameters: dict[str, Any], fitted: Fitted
     sections = [
         f"---\n{header.to_yaml()}\n---",
         f"# {' '.join(name.split())}\n\nA `{kind.__name__}` of skdice: a transformer that "
-        f"{task.info.card.summary}, fine-tuned from {'' if is_of_hub else 'the local model '}"
+        f"{task.info.summary}, fine-tuned from {'' if is_of_hub else 'the local model '}"
         f"{base}.",
         f"## Training\n\n{_table(('', ''), _training(kind, parameters, fitted))}",
     ]
@@ -59,7 +59,7 @@ def model_card(name: str, kind: type, parameters: dict[str, Any], fitted: Fitted
     packages = "\n".join(f"- {name} {found}" for name, found in installed_versions().items())
     sections += [
         f"## Use\n\n{_usage(name, kind, fitted)}",
-        f"## What the scores mean\n\n{task.info.card.scores} {_RANK}",
+        f"## What the scores mean\n\n{task.info.scores} {_RANK}",
         f"## Versions\n\n{packages}",
     ]
     return "\n\n".join(sections) + "\n"
@@ -110,7 +110,7 @@ def _usage(name: str, kind: type, fitted: Fitted) -> str:
     code = (
         f"from skdice import {kind.__name__}\n\n"
         f"model = {kind.__name__}.from_pretrained({name!r})  # a directory, or a model of the hub\n"
-        f"{fitted.task.info.card.call}"
+        f"{fitted.task.info.call}"
     )
     alone = "Its head is skdice's own; transformers loads the encoder alone."
     if suffix := fitted.task.head.suffix:

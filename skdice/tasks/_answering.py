@@ -38,8 +38,6 @@ from ._decisions import best_cut
 from ._goal import F1, Goal
 from ._rows import Label, Row, Rows, take
 from ._task import (
-    CardTexts,
-    Correction,
     HeadSpec,
     LabelFacts,
     Logits,
@@ -82,12 +80,11 @@ class Answering(Task):
         group_column=1,
         choosable=("null_threshold",),
         adjustable=("n_best",),
-        card=CardTexts(
-            "question-answering",
-            "answers questions by a part of a context",
-            'model.predict([("Where does John live?", "John lives in Oslo.")])',
-            "The scores of `predict_spans` are shares among all spans of the context and no "
-            "answer.",
+        pipeline_tag="question-answering",
+        summary="answers questions by a part of a context",
+        call='model.predict([("Where does John live?", "John lives in Oslo.")])',
+        scores=(
+            "The scores of `predict_spans` are shares among all spans of the context and no answer."
         ),
     )
 
@@ -176,7 +173,7 @@ class Answering(Task):
 
     def correct(
         self, training_set: TrainingSet, loss: Loss, weight: np.ndarray, share: np.ndarray
-    ) -> Correction:
+    ) -> tuple[np.ndarray, np.ndarray]:
         # The first item of a window stands for "no answer".
         target, first = training_set.dataset.target, training_set.dataset.items.offsets[:-1]
         assert target is not None
@@ -185,9 +182,9 @@ class Answering(Task):
         others = np.delete(np.arange(len(target)), first)
         # If a loss has one softmax over a window, a draw changes only the odds of "no answer".
         for items in (first,) if is_over_positions(loss) else (first, others):
-            of_items = correct_draw(target[items], 2, weight[items], share[items])
-            shift[items], each[items] = of_items
-        return Correction(shift, each)
+            found = correct_draw(target[items], 2, weight[items], share[items])
+            shift[items], each[items] = found
+        return shift, each
 
     def find(self, encoded: EncodedQuestions, logits: Logits, n_best: int) -> list[Candidates]:
         """Return the best spans of each question."""
@@ -249,8 +246,7 @@ def contexts_of(rows: Sequence[Row]) -> list[str]:
 
 def check_questions(X: Any) -> list[tuple[str, str]]:
     """Return each question with its context, of a table, dicts or pairs; none is empty."""
-    columns = column_names(X)
-    if columns is not None:
+    if (columns := column_names(X)) is not None:
         for name in _FIELDS:
             if columns.count(name) != 1:
                 what = f"{columns.count(name)} times" if name in columns else "not"
@@ -298,9 +294,8 @@ def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswer
     """
     rows = check_y(y, len(contexts), "answers (SQuAD dicts or str)")
     first: list[Span | None] = []
-    kept, misaligned, n_left_out = [], [], 0
+    kept, misaligned, inside_words, n_left_out = [], [], [], 0
     repeated: dict[int, int] = {}
-    inside_words: list[int] = []
     for i, (row, context) in enumerate(zip(rows, contexts)):
         answers = _read_gold(row, i)
         found = [_find(answer, context, i, on_misaligned) for answer in answers]

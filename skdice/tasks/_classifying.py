@@ -1,6 +1,5 @@
 """Classifying: a text, or a pair of texts, gets a label or several labels."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -20,8 +19,6 @@ from ._goal import F1, Goal
 from ._rows import ClassLabels, Label, Row, Rows
 from ._targets import check_indicator, check_known_columns, check_labels, is_indicator
 from ._task import (
-    SOFTMAX,
-    CardTexts,
     HeadSpec,
     LabelFacts,
     Logits,
@@ -48,8 +45,8 @@ class Classifying(TeachableTask):
     decision: Decision = field(default_factory=lambda: ShiftedArgmax(np.empty(0)))
 
     def __post_init__(self) -> None:
-        has_both = self.positive in (None, 0, 1)
-        if self.decision.n_classes != len(self.classes) or not has_both:
+        n_classes = len(self.decision.cuts) if self.positive is None else 2
+        if n_classes != len(self.classes) or self.positive not in (None, 0, 1):
             raise ValueError(
                 f"The decision must be between the {len(self.classes)} classes of the "
                 f"{self.owner}; got {self.decision}."
@@ -198,11 +195,16 @@ class Classifying(TeachableTask):
             problem_type=f"{kind}_label_classification",
         )
 
-    @abstractmethod
     def metric(
         self, y_true: np.ndarray, y_pred: np.ndarray, weight: np.ndarray | None = None
     ) -> float:
         """Return the metric of ``score``."""
+        if self.metric_name == "accuracy":
+            return float(accuracy_score(y_true, y_pred, sample_weight=weight))
+        labels = None if self.positive is None else [self.classes[self.positive]]
+        average = "micro" if self.is_multilabel else "macro"
+        options = {"labels": labels, "average": average, "zero_division": 0.0}
+        return float(f1_score(y_true, y_pred, sample_weight=weight, **options))
 
     def decide(self, logits: np.ndarray) -> np.ndarray:
         """Return labels, or a 0/1 matrix, from logits of shape (n_rows, n_classes)."""
@@ -327,12 +329,9 @@ class ClassifyingTexts(Classifying):
         columns=("text",),
         decision={"threshold_": "decision.threshold"},
         choosable=("threshold",),
-        card=CardTexts(
-            "text-classification",
-            "classifies texts",
-            'model.predict(["You have won a prize! Call now."])',
-            SOFTMAX,
-        ),
+        pipeline_tag="text-classification",
+        summary="classifies texts",
+        call='model.predict(["You have won a prize! Call now."])',
     )
 
     reads_mean: bool = False  # whether the head reads the mean state of a text
@@ -354,14 +353,6 @@ class ClassifyingTexts(Classifying):
     def metric_name(self) -> str:
         return "micro F1" if self.is_multilabel else "accuracy"
 
-    def metric(
-        self, y_true: np.ndarray, y_pred: np.ndarray, weight: np.ndarray | None = None
-    ) -> float:
-        if y_pred.ndim == 1:
-            return float(accuracy_score(y_true, y_pred, sample_weight=weight))
-        options = {"average": "micro", "zero_division": 0.0}
-        return float(f1_score(y_true, y_pred, sample_weight=weight, **options))
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClassifyingPairs(Classifying):
@@ -374,12 +365,9 @@ class ClassifyingPairs(Classifying):
         decision={"threshold_": "decision.threshold"},
         n_texts=2,
         choosable=("threshold",),
-        card=CardTexts(
-            "text-classification",
-            "classifies pairs of texts",
-            'model.predict([("Is it cold?", "Is it warm?")])',
-            SOFTMAX,
-        ),
+        pipeline_tag="text-classification",
+        summary="classifies pairs of texts",
+        call='model.predict([("Is it cold?", "Is it warm?")])',
     )
 
     # What the texts share in characters, words and numbers, which gives a part of the logits.
@@ -394,10 +382,3 @@ class ClassifyingPairs(Classifying):
     @property
     def metric_name(self) -> str:
         return "macro F1" if self.positive is None else "F1"
-
-    def metric(
-        self, y_true: np.ndarray, y_pred: np.ndarray, weight: np.ndarray | None = None
-    ) -> float:
-        labels = None if self.positive is None else [self.classes[self.positive]]
-        options = {"labels": labels, "average": "macro", "zero_division": 0.0}
-        return float(f1_score(y_true, y_pred, sample_weight=weight, **options))

@@ -20,7 +20,8 @@ _MOST_ROUNDS = 3
 class Decision(ABC):
     """How a classifier decides: it compares values of a row, made of its logits, with cuts.
 
-    A decision that is impossible is a ValueError when it is made.
+    A class or label is predicted where its value exceeds its cut, unless a decision says more. A
+    decision that is impossible is a ValueError when it is made.
     """
 
     cuts: np.ndarray  # one, or one for each class or label
@@ -34,27 +35,22 @@ class Decision(ABC):
         if not is_row or self.cuts.dtype.kind != "f" or not np.all(may_be(self.cuts)):
             raise ValueError(f"A decision needs cuts that are numbers; got {self}.")
 
-    @property
-    def n_classes(self) -> int:
-        """The number of classes or labels."""
-        return len(self.cuts)
-
     def values(self, logits: np.ndarray) -> np.ndarray:
         """Return what is compared with cuts, from logits of shape (n_rows, n_classes)."""
         return logits
 
-    @abstractmethod
     def predict(self, values: np.ndarray) -> np.ndarray:
         """Return the class number of each row or, of several labels, a matrix of 0 and 1."""
+        return np.asarray(values > self.cuts, dtype=np.int64)
 
-    @abstractmethod
     def margin(self, values: np.ndarray, k: int) -> np.ndarray:
         """Return the lowest k-th cut with which each row would not get the k-th class or label."""
+        return values if values.ndim == 1 else values[:, k]
 
     @property
-    @abstractmethod
     def threshold(self) -> float | np.ndarray:
         """The decision as probabilities, which is ``threshold_`` of the estimators."""
+        return np.asarray(expit(self.cuts))
 
     @abstractmethod
     def cuts_of(self, p: np.ndarray) -> np.ndarray:
@@ -109,20 +105,8 @@ class BinaryThreshold(Decision):
 
     positive: int  # the class whose probability the threshold is
 
-    @property
-    def n_classes(self) -> int:
-        return 2
-
     def values(self, logits: np.ndarray) -> np.ndarray:
-        log_odds: np.ndarray = logits[:, 1] - logits[:, 0]
-        return log_odds
-
-    def predict(self, values: np.ndarray) -> np.ndarray:
-        is_second: np.ndarray = (values > self.cuts).astype(np.int64)
-        return is_second
-
-    def margin(self, values: np.ndarray, k: int) -> np.ndarray:
-        return values
+        return np.asarray(logits[:, 1] - logits[:, 0])
 
     @property
     def threshold(self) -> float:
@@ -130,8 +114,7 @@ class BinaryThreshold(Decision):
         return float(f"{p:.15g}")  # The probability that was given, not one next to it.
 
     def cuts_of(self, p: np.ndarray) -> np.ndarray:
-        log_odds: np.ndarray = logit(p)
-        return log_odds if self.positive else -log_odds
+        return np.asarray(logit(p) if self.positive else -logit(p))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,22 +125,18 @@ class ShiftedArgmax(Decision):
     closed = "right"  # All classes with the threshold 0 would be infinitely likelier than it.
 
     def predict(self, values: np.ndarray) -> np.ndarray:
-        number: np.ndarray = (values - self.cuts).argmax(axis=1)
-        return number
+        return np.asarray((values - self.cuts).argmax(axis=1))
 
     def margin(self, values: np.ndarray, k: int) -> np.ndarray:
         others = np.delete(values - self.cuts, k, axis=1)
-        above: np.ndarray = values[:, k] - others.max(axis=1)
-        return above
+        return np.asarray(values[:, k] - others.max(axis=1))
 
     @property
     def threshold(self) -> np.ndarray:
-        p: np.ndarray = softmax(self.cuts)
-        return p
+        return np.asarray(softmax(self.cuts))
 
     def cuts_of(self, p: np.ndarray) -> np.ndarray:
-        log_p: np.ndarray = np.log(p)
-        return log_p
+        return np.asarray(np.log(p))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,21 +145,8 @@ class LabelThresholds(Decision):
 
     of_each = "labels"
 
-    def predict(self, values: np.ndarray) -> np.ndarray:
-        is_predicted: np.ndarray = (values > self.cuts).astype(np.int64)
-        return is_predicted
-
-    def margin(self, values: np.ndarray, k: int) -> np.ndarray:
-        return values[:, k]
-
-    @property
-    def threshold(self) -> np.ndarray:
-        p: np.ndarray = expit(self.cuts)
-        return p
-
     def cuts_of(self, p: np.ndarray) -> np.ndarray:
-        cuts: np.ndarray = logit(p)
-        return cuts
+        return np.asarray(logit(p))
 
 
 def best_cut(

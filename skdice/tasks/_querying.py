@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -28,8 +27,6 @@ from ._rows import Rows
 from ._tagging import WordTask
 from ._targets import GoldEntities, check_entities, find_overlap
 from ._task import (
-    CardTexts,
-    Correction,
     HeadSpec,
     LabelFacts,
     Logits,
@@ -102,12 +99,10 @@ class Querying(WordTask):
         decision={"threshold_": "threshold"},
         n_texts=2,
         adjustable=("decode",),
-        card=CardTexts(
-            "token-classification",
-            "finds the entities of a sentence by asking for each type",
-            'model.predict([["John", "lives", "in", "Oslo"]])',
-            "The score of an entity is a sigmoid of the lowest of its three logits.",
-        ),
+        pipeline_tag="token-classification",
+        summary="finds the entities of a sentence by asking for each type",
+        call='model.predict([["John", "lives", "in", "Oslo"]])',
+        scores="The score of an entity is a sigmoid of the lowest of its three logits.",
     )
 
     # Pieces of the sentence that windows share; a quarter of the room beside the query if None.
@@ -216,23 +211,17 @@ class Querying(WordTask):
 
     def correct(
         self, training_set: TrainingSet, loss: Loss, weight: np.ndarray, share: np.ndarray
-    ) -> Correction:
+    ) -> tuple[np.ndarray, np.ndarray]:
         assert training_set.dataset.target is not None
-        borders = correct_draw(training_set.dataset.target, 2, weight, share)
+        shift, each = correct_draw(training_set.dataset.target, 2, weight, share)
         # A match is scored by a product, not by a logit to shift, so it is weighted by 1 / share.
-        shift = np.append(borders.shift, np.zeros(2 * _MATCH_SIZE, dtype=np.float32))
-        each = np.column_stack([borders.weight, 1 / share]).astype(np.float32)
-        return Correction(shift, each)
+        shift = np.append(shift, np.zeros(2 * _MATCH_SIZE, dtype=np.float32))
+        each = np.column_stack([each, 1 / share]).astype(np.float32)
+        return shift, each
 
     @property
     def entity_labels(self) -> list[str]:
         return self.labels
-
-    @property
-    def cut(self) -> dict[str, float]:
-        """What the lowest of the three logits of an entity has to exceed, by label."""
-        each = by_label(self.threshold, self.labels)
-        return {label: float(logit(p)) for label, p in each.items()}
 
     def find(
         self,
@@ -241,8 +230,13 @@ class Querying(WordTask):
         logits: Logits,
         cut: Threshold | None = None,
     ) -> Found:
-        """Return all spans whose logits exceed the threshold, with the lowest of the three."""
-        cut = self.cut if cut is None else cut
+        """Return all spans with the lowest of their three logits, which exceeds the cut.
+
+        By default, that is the logit of the threshold.
+        """
+        if cut is None:
+            each = by_label(self.threshold, self.labels)
+            cut = {label: float(logit(p)) for label, p in each.items()}
         found: Found = []
         for start in range(0, len(sentences), _CHUNK_SENTENCES):
             encoded = self.encode(sentences[start : start + _CHUNK_SENTENCES], reader)
@@ -299,12 +293,10 @@ class Querying(WordTask):
         cut: float | dict[str, float]
         if (metric := goal.metric) is None:
             cut = choose_decision(gold.spans, found, _THRESHOLDS, self.labels, goal, rows.weight)
+        elif gold.scheme is None:
+            cut = max(_THRESHOLDS, key=lambda cut: metric(found(cut)))
         else:
-            is_tagged = gold.scheme is not None
-            predicted = (
-                self.tags(above(cut), rows.X) if is_tagged else found(cut) for cut in _THRESHOLDS
-            )
-            cut = max(zip(map(metric, predicted), _THRESHOLDS), key=itemgetter(0))[1]
+            cut = max(_THRESHOLDS, key=lambda cut: metric(self.tags(above(cut), rows.X)))
         if isinstance(cut, dict):
             return replace(self, threshold={label: float(expit(x)) for label, x in cut.items()})
         return replace(self, threshold=float(expit(cut)))

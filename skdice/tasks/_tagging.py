@@ -38,8 +38,6 @@ from ..text import (
 from ._goal import F1, Goal, choose_decision, score_candidates
 from ._rows import Label, Rows
 from ._task import (
-    SOFTMAX,
-    CardTexts,
     HeadSpec,
     LabelFacts,
     Logits,
@@ -120,12 +118,9 @@ class Tagging(WordTask, TeachableTask):
         decision={"threshold_": "threshold", "background_bias_": "bias"},
         choosable=("word_shapes", "crf"),
         adjustable=("decode",),
-        card=CardTexts(
-            "token-classification",
-            "tags every word of a sentence",
-            'model.predict([["John", "lives", "in", "Oslo"]])',
-            SOFTMAX,
-        ),
+        pipeline_tag="token-classification",
+        summary="tags every word of a sentence",
+        call='model.predict([["John", "lives", "in", "Oslo"]])',
     )
 
     stride: int | None = None  # pieces that windows share; a quarter of the window if None
@@ -296,6 +291,14 @@ class Tagging(WordTask, TeachableTask):
         dataset = self.encode(sentences, reader)
         return self.decoder.entities(logits(dataset), dataset.item_offsets)
 
+    def predict_scored(
+        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
+    ) -> tuple[list[list[str]], list[np.ndarray]]:
+        """Return one tag for each word, and the probabilities of all tags."""
+        dataset, decoder = self.encode(sentences, reader), self.decoder
+        found = logits(dataset), dataset.item_offsets
+        return decoder.tags(*found), decoder.probabilities(*found)
+
     def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
         dataset = self.encode(rows.X, reader)
         measure = self.info.name if self.scheme is None else "entities"
@@ -333,14 +336,16 @@ class Tagging(WordTask, TeachableTask):
             threshold = choose_decision(gold, keep, candidates, labels, goal, rows.weight)
             return replace(self, threshold=threshold)
         biases = decoder.biases(logits)
-        if goal.metric is not None:
-            tags = (replace(decoder, bias=bias).tags(logits, offsets) for bias in biases)
-            _, best = max(zip(map(goal.metric, tags), biases), key=lambda scored: scored[0])
+
+        def tags(bias: Threshold) -> list[list[str]]:
+            return replace(decoder, bias=bias).tags(logits, offsets)
+
+        if (metric := goal.metric) is not None:
+            best = max(biases, key=lambda bias: metric(tags(bias)))
             return replace(self, bias=best, threshold=0.0)
 
         def found(bias: Threshold) -> list[list[EntitySpan]]:
-            tags = replace(decoder, bias=bias).tags(logits, offsets)
-            return [find_entities(row) for row in tags]
+            return [find_entities(row) for row in tags(bias)]
 
         bias = choose_decision(gold, found, biases, labels, goal, rows.weight)
         return replace(self, bias=bias, threshold=0.0)
@@ -348,10 +353,7 @@ class Tagging(WordTask, TeachableTask):
     def label(
         self, rows: Sequence[Sequence[str]], reader: TextReader, logits: Logits
     ) -> list[tuple[list[list[str]], np.ndarray]]:
-        dataset, decoder = self.encode(rows, reader), self.decoder
-        found = logits(dataset)
-        p = decoder.probabilities(found, dataset.item_offsets)
-        return self.taught(self.classes.tolist(), decoder.tags(found, dataset.item_offsets), p)
+        return self.taught(self.class_names, *self.predict_scored(rows, reader, logits))
 
     def taught(
         self, classes: Sequence[Label], predicted: list[list[str]], p: Sequence[np.ndarray]

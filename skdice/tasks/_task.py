@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -24,21 +24,6 @@ Logits: TypeAlias = Callable[[EncodedDataset], np.ndarray]
 TaskName: TypeAlias = Literal["tagging", "query-tagging", "pairs", "texts", "questions"]
 # The rows that a decision is tuned on: those held out, or the training rows, out of fold.
 Tuning: TypeAlias = Literal["validation", "cv"] | None
-
-
-class CardTexts(NamedTuple):
-    """What a model card says of a task."""
-
-    pipeline_tag: str
-    summary: str
-    call: str
-    scores: str
-
-
-SOFTMAX = (
-    "Scores and `predict_proba` are a softmax of the logits (a sigmoid for each label of a "
-    "multi-label model), whatever the loss was."
-)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,7 +47,14 @@ class TaskInfo:
     name: TaskName
     row: str  # what a row of X is called
     columns: tuple[str, ...]  # what a row of X has
-    card: CardTexts
+    # What a model card says: the task on the hub, what it does, an example, and what scores are.
+    pipeline_tag: str
+    summary: str
+    call: str
+    scores: str = (
+        "Scores and `predict_proba` are a softmax of the logits (a sigmoid for each label of a "
+        "multi-label model), whatever the loss was."
+    )
     # The fitted attributes that turn logits into predictions, and where the task has them.
     decision: Mapping[str, str]
     n_texts: int = 1  # in a window
@@ -205,17 +197,13 @@ def positives_first(dataset: EncodedDataset, is_positive: np.ndarray) -> np.ndar
     return group
 
 
-class Correction(NamedTuple):
-    """Makes up for a draw in training."""
-
-    shift: np.ndarray  # is added to the logits, (n_outputs,) or (n_items, n_outputs)
-    weight: np.ndarray  # of each target, of the shape of the targets
-
-
 def correct_draw(
     target: np.ndarray, n_classes: int, weight: np.ndarray, share: np.ndarray
-) -> Correction:
-    """Return the correction with which a network learns the probabilities of all rows.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the shift and the weights with which a network learns the probabilities of all rows.
+
+    The shift is added to the logits, of shape (n_outputs,) or (n_items, n_outputs); the weights
+    have the shape of the targets.
 
     Targets are class indices of shape (n_items,) for one softmax over ``n_classes``, or 0 and 1 of
     shape (n_items, n_columns). Each item has a weight, and the ``share`` of its group of texts that
@@ -240,7 +228,7 @@ def correct_draw(
             shift = ones - zeros
             each = np.exp(np.where(target == 1, ones, zeros)) / share[:, None]
     shift = np.where(np.isfinite(shift), shift, 0.0)
-    return Correction(shift.astype(np.float32), each.astype(np.float32))
+    return shift.astype(np.float32), each.astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -315,8 +303,8 @@ class Task(ABC):
 
     def correct(
         self, training_set: TrainingSet, loss: Loss, weight: np.ndarray, share: np.ndarray
-    ) -> Correction:
-        """Return the correction of a draw, with arguments as of :func:`correct_draw`."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what makes up for a draw, as :func:`correct_draw` does."""
         assert training_set.dataset.target is not None
         return correct_draw(training_set.dataset.target, self.head.n_outputs, weight, share)
 

@@ -175,7 +175,7 @@ def decision(name, *entries):
     ("texts", decision("ShiftedArgmax", ("cuts", ROW)), "that are numbers.*nan"),
     ("labels", decision("LabelThresholds", ("cuts", ROW)), "that are numbers.*nan"),
     ("labels", decision("LabelThresholds", ("cuts", [0.0, 0.0])), r"that are numbers.*cuts=\[0.0"),
-    ("labels", field("decision", None), "has no attribute 'n_classes'"),
+    ("labels", field("decision", None), "has no attribute 'cuts'"),
     ("questions", field("null_threshold", NAN), "'null_threshold_' .* Got nan"),
     ("questions", field("null_threshold", None), "null_threshold is open"),
     ("queries", field("threshold", NAN), "'threshold_' .* Got nan"),
