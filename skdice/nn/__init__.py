@@ -2,7 +2,6 @@
 
 from ._batching import Batcher, StepSampler, count_epoch
 from ._chain import TagChain
-from ._checkpoint import DirectoryCheckpoint
 from ._loading import Encoder, check_peft_config, describe_encoder, read_model
 from ._modules import HEAD, MODULES, TRANSFORMER, Frames, MeanModule, PairModule, TextModule
 from ._net import TextNet, features_of
@@ -26,6 +25,7 @@ from ._runtime import (
 )
 from ._step import NotFiniteError
 from ._train import (
+    DirectoryCheckpoint,
     FitProgress,
     NotLearningError,
     Training,

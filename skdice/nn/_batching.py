@@ -26,13 +26,12 @@ _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED = 1 / 50, 1 / 7
 _PIECES_PER_WINDOW = 512
 # Pieces of a batch of predictions on a GPU: a few short sentences would leave it idle.
 _GPU_PIECES = 2**14
-# For CUDA graphs, windows are padded to a multiple of this many pieces and, where tags are scored
-# as a chain, of this many words.
+# On a GPU, windows are padded to a multiple of this many pieces: attention copies a mask in every
+# layer otherwise. For CUDA graphs, they are padded to a multiple of this many words, too, where
+# tags are scored as a chain.
 PADDED_MULTIPLE, _WORD_MULTIPLE = 8, 16
 # The tensors of a batch with a row for each window; all others have a row for each item.
 _OF_WINDOWS = ("input_ids", "attention_mask", "token_type_ids")
-# Attention on a GPU copies a mask in every layer if its width is no multiple of this.
-_GPU_MULTIPLE = 8
 
 
 class PaddedShape(NamedTuple):
@@ -75,14 +74,12 @@ class Batcher:
         width = int(lengths.max())
         if torch.device(self.device).type == "cuda" and lengths.min() < width:
             # The encoder may have no position beyond the longest window of all.
-            width = min(-(-width // _GPU_MULTIPLE) * _GPU_MULTIPLE, int(of_all.max()))
+            width = min(-(-width // PADDED_MULTIPLE) * PADDED_MULTIPLE, int(of_all.max()))
         index, row, column = _coordinates(data.input_ids, windows)
         shift = width - lengths if self.pads_left else np.zeros_like(lengths)
         column = column + shift[row]
-        shape = (len(windows), width)
-        ids = np.full(shape, self.pad_id, dtype=np.int64)
-        types = np.zeros(shape, dtype=np.int64)
-        mask = np.zeros(shape, dtype=np.int64)
+        ids = np.full((len(windows), width), self.pad_id, dtype=np.int64)
+        types, mask = np.zeros_like(ids), np.zeros_like(ids)
         ids[row, column] = data.input_ids.values[index]
         types[row, column] = data.token_type_ids.values[index]
         mask[row, column] = 1
@@ -159,13 +156,10 @@ def count_epoch(
     size = np.clip(windows.lengths // windows_per_text, 1, step_size)
     groups, n_drawn = [np.arange(len(texts))], np.array([len(texts)])
     if draw is not None:
-        group = draw.group[texts]
-        n_drawn = draw.n_drawn
+        group, n_drawn = draw.group[texts], draw.n_drawn
         groups = [np.flatnonzero(group == g) for g in range(len(n_drawn))]
     total = sum(int(np.sort(size[rows])[:n].sum()) for rows, n in zip(groups, n_drawn))
-    n_steps = -(-total // step_size)
-    if (size > 1).any():
-        n_steps = max(1, total // step_size)
+    n_steps = max(1, total // step_size) if (size > 1).any() else -(-total // step_size)
     return Epoch(windows, size, groups, n_drawn, n_steps)
 
 
@@ -201,7 +195,6 @@ class StepSampler(IterableDataset[list[Batch]]):
 
     def __post_init__(self) -> None:
         self.step_size *= self.ranks.count
-        self._weight = None if self.weight is None else torch.from_numpy(self.weight)
         dataset = self.batcher.dataset
         self._epoch = count_epoch(dataset, self.step_size, self.windows_per_text, self.draw)
         # The number of texts and of steps in an epoch.
@@ -232,15 +225,12 @@ class StepSampler(IterableDataset[list[Batch]]):
                 batch = self.batcher.collate(windows[:1])
                 step = [{k: x if k in _OF_WINDOWS else x[:0] for k, x in batch.items()}]
             for i, batch in enumerate(step):
-                if self._weight is not None:
-                    weight = self._weight[batch["item"]]
-                    if "weight" in batch:
-                        given = batch["weight"]
+                if self.weight is not None:
+                    weight = torch.from_numpy(self.weight)[batch["item"]]
+                    if (given := batch.get("weight")) is not None:
                         weight = weight * (given if weight.ndim == 1 else given[:, None])
                     batch = batch | {"weight": weight}
-                shape = None
-                if self.has_few_shapes:
-                    shape = padded_shape(batch, int(lengths.max()))
+                shape = padded_shape(batch, int(lengths.max())) if self.has_few_shapes else None
                 if self.chain is not None:
                     batch = self.chain.with_geometry(batch, shape)
                 step[i] = batch if shape is None else pad_batch(batch, shape, self.batcher.pad_id)

@@ -26,16 +26,13 @@ class StepGraphs:
 
     ``compute`` takes a batch on the GPU and whether a graph records it; it returns the numbers of
     the step as one tensor. It works on tensors that stay in place between steps, such as gradients,
-    and never waits for the GPU. ``before_replay`` sets numbers that change between steps.
+    and never waits for the GPU. ``before`` sets numbers that change between steps.
     """
 
     def __init__(
-        self,
-        compute: Callable[[Batch, bool], Tensor],
-        device: str,
-        before_replay: Callable[[], None],
+        self, compute: Callable[[Batch, bool], Tensor], device: str, before: Callable[[], None]
     ) -> None:
-        self._compute, self._device, self._before_replay = compute, device, before_replay
+        self._compute, self._device, self._before = compute, device, before
         self._n_seen: Counter[Hashable] = Counter()
         self._inputs: dict[Hashable, Batch] = {}
         self._replays: dict[Hashable, Callable[[], Tensor]] = {}
@@ -64,7 +61,7 @@ class StepGraphs:
             is_on_gpu = place.device.type == "cuda"
             source = batch[name].pin_memory() if is_on_gpu else batch[name]
             place.copy_(source, non_blocking=True)
-        self._before_replay()
+        self._before()
         return self._replays[shape]()
 
 

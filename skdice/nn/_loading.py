@@ -183,7 +183,18 @@ def freeze(transformer: Any, n_layers: int, head: set[nn.Parameter]) -> list[nn.
     may be used after the last layer as well. An encoder that has fewer layers, or no one list of
     them, raises a ValueError.
     """
-    encoder, layers = transformer.base_model, find_layers(transformer)
+    encoder, n_all = transformer.base_model, getattr(transformer.config, "num_hidden_layers", None)
+    found: list[nn.ModuleList] = []
+    for parent in transformer.modules():
+        lists = [part for part in parent.children() if isinstance(part, nn.ModuleList)]
+        if found := [part for part in lists if len(part) == n_all]:
+            break
+    if len(found) != 1:
+        raise ValueError(
+            f"The 'n_frozen_layers' parameter must be None for {type(transformer).__name__}: it "
+            f"has no one list of all its layers."
+        )
+    layers = found[0]
     if n_layers > len(layers):
         raise ValueError(
             f"The 'n_frozen_layers' parameter must be None or an int in the range [0, "
@@ -202,22 +213,6 @@ def freeze(transformer: Any, n_layers: int, head: set[nn.Parameter]) -> list[nn.
         for parameter in part.parameters():
             parameter.requires_grad_(parameter in head)
     return frozen
-
-
-def find_layers(transformer: Any) -> nn.ModuleList:
-    """Return the encoder layers, in order; raise a ValueError if no one list has all of them."""
-    n_layers = getattr(transformer.config, "num_hidden_layers", None)
-    for parent in transformer.modules():
-        lists = [part for part in parent.children() if isinstance(part, nn.ModuleList)]
-        found = [part for part in lists if len(part) == n_layers]
-        if len(found) > 1:
-            break
-        if found:
-            return found[0]
-    raise ValueError(
-        f"The 'n_frozen_layers' parameter must be None for {type(transformer).__name__}: it has no "
-        f"one list of all its layers."
-    )
 
 
 def check_peft_config(owner: str, name: str, value: Any) -> None:

@@ -76,7 +76,7 @@ class TextModule(nn.Module):
                 self._load_saved_head(model)
         config, reads = self.transformer.config, inspect.signature(self.transformer.forward)
         n_types = getattr(config, "type_vocab_size", None)
-        # Some take the argument, but have one type only. Of the families without a number of types,
+        # Some take the argument, but have one type only. Some families have no number of types:
         # XLNet compares the types of two pieces; GPT-2 and XLM would look types up as words.
         has_types = config.model_type == "xlnet" if n_types is None else n_types > 1
         self.takes_types = has_types and "token_type_ids" in reads.parameters
@@ -295,11 +295,9 @@ class PairModule(SequenceModule):
         assert self._frames is not None
         length = length.clamp(min=0)
         frame, width = self._frames.one, input_ids.shape[1]
-        position = torch.arange(
-            # An exported graph has no lengths that depend on its input.
-            width if torch.compiler.is_exporting() else int(length.max()) + frame.n_special,
-            device=input_ids.device,
-        )
+        # An exported graph has no lengths that depend on its input.
+        longest = width if torch.compiler.is_exporting() else int(length.max()) + frame.n_special
+        position = torch.arange(longest, device=input_ids.device)
         begin = len(frame.special[0])
         end = begin + length[:, None]
         is_text = (position >= begin) & (position < end)
@@ -348,8 +346,7 @@ class QueryModule(TextModule):
     def __init__(self, model: str, n_classes: int, *, match_size: int, **more: Any) -> None:
         super().__init__(model, n_classes, **more)
         self._match_size = match_size
-        n_outputs = n_classes + 2 * match_size
-        self.head = nn.Linear(self.transformer.config.hidden_size, n_outputs)
+        self.head = nn.Linear(self.transformer.config.hidden_size, self.n_outputs)
         self._load_saved_head(model)
 
     def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Batch) -> Tensor:

@@ -4,15 +4,11 @@ skorch runs the training: its ``fit``, its loop over epochs, its callbacks in it
 history. The data are a :class:`StepSampler`; a batch, to skorch, is an optimiser step, which is a
 list of padded batches. These methods of skorch are replaced:
 
-- ``train_step``: the gradient of a step is that of one large batch, however the step is cut, over
-  all processes of a job; in half precision on a GPU it is scaled.
+- ``train_step``: the gradient of a step is that of one large batch, however the step is cut.
 - ``run_single_epoch``: a loss is read at every step only if a callback may ask for it, since that
   waits for a GPU. If a callback ends the fit, the epoch ends at that step.
 - ``notify``: if a callback ends the fit, the other ones still hear of the end of the epoch.
 - ``partial_fit``: Ctrl-C and errors are raised, after ``on_train_end``; skorch swallows Ctrl-C.
-
-skorch's ``Checkpoint`` keeps weights, optimizer and history. To go on bit for bit, a fit also needs
-the scaler, the memory of the loss and the generators of every process: see :class:`Steps`.
 """
 
 import copy
@@ -30,7 +26,7 @@ import torch
 from skorch import NeuralNet
 from skorch.callbacks import Callback, EpochTimer
 from skorch.utils import TeeGenerator
-from torch import Tensor, nn
+from torch import Tensor
 from tqdm.auto import tqdm
 
 from ..losses import Loss
@@ -98,9 +94,8 @@ class TextNet(NeuralNet):
         self.clip_norm = clip_norm
         self.precision = precision
         self.predict_precision = predict_precision
-        # A clone passes these itself.
+        # A clone passes these itself. To skorch's progress bar, a step is one batch.
         fixed = {"optimizer": torch.optim.AdamW, "train_split": None, "verbose": 0}
-        # What skorch's progress bar counts: a step is one batch.
         fixed["iterator_train__batch_size"] = 1
         super().__init__(module, **{"criterion": type(loss), **fixed, **kwargs})
 
@@ -116,23 +111,16 @@ class TextNet(NeuralNet):
     def initialize_optimizer(self, *args: Any, **kwargs: Any) -> "TextNet":
         """Set up fused AdamW, without weight decay on biases and norms."""
         head = self.module_.head_parameters()
-        groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+        head_lr = self.lr if self.head_lr is None else self.head_lr
+        groups: dict[tuple[bool, bool], dict[str, Any]] = {}
         for parameter in self.module_.parameters():
             if parameter.requires_grad:
-                key = (parameter in head, parameter.ndim > 1)
-                groups.setdefault(key, []).append(parameter)
-        head_lr = self.lr if self.head_lr is None else self.head_lr
-        self.optimizer_ = self.optimizer(
-            [
-                {
-                    "params": parameters,
-                    "lr": head_lr if in_head else self.lr,
-                    "weight_decay": self.weight_decay if decays else 0.0,
-                }
-                for (in_head, decays), parameters in groups.items()
-            ],
-            fused=torch.device(self.device).type in ("cpu", "cuda"),
-        )
+                in_head, decays = parameter in head, parameter.ndim > 1
+                lr, decay = head_lr if in_head else self.lr, self.weight_decay if decays else 0.0
+                group: dict[str, Any] = {"params": [], "lr": lr, "weight_decay": decay}
+                groups.setdefault((in_head, decays), group)["params"].append(parameter)
+        is_fused = torch.device(self.device).type in ("cpu", "cuda")
+        self.optimizer_ = self.optimizer([*groups.values()], fused=is_fused)
         return self
 
     def get_iterator(self, dataset: StepSampler, training: bool = False) -> StepSampler:
@@ -275,15 +263,14 @@ class TextNet(NeuralNet):
         logits = torch.zeros((n_items, self.module_.n_outputs), device=device)
         is_on_gpu = torch.device(device).type == "cuda"
         batcher = replace(batcher, device=device)
-        bar = tqdm(
-            total=int(lengths[windows].sum()),
-            desc="predict",
-            unit="piece",
-            unit_scale=True,
-            delay=_BAR_SECONDS,
-            leave=False,
-            disable=HIDES_BARS if verbose and ranks.index == 0 else True,
-        )
+        how: dict[str, Any] = {
+            "desc": "predict",
+            "unit": "piece",
+            "unit_scale": True,
+            "leave": False,
+        }
+        hides = HIDES_BARS if verbose and ranks.index == 0 else True
+        bar = tqdm(total=int(lengths[windows].sum()), delay=_BAR_SECONDS, disable=hides, **how)
         attention = own_attention(self.module_) if is_on_gpu else nullcontext()
         precision = autocast(self.predict_precision, self.device)
         with bar, torch.inference_mode(), precision, attention:

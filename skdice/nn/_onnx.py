@@ -68,15 +68,10 @@ def _checked_session(module: TextModule, path: Path, max_length: int) -> Any:
 def trace(module: TextModule, batch: Batch) -> Any:
     """Return a ``torch.onnx.ONNXProgram`` for any number of rows, pieces and items."""
     axes = {name: {0: "batch", 1: "length"} for name in batch}
+    axes |= {"row": {0: "items"}, "column": {0: "items"}}
+    how: dict[str, Any] = {"output_names": ["logits"], "dynamo": True, "verbose": False}
     try:
-        program = torch.onnx.export(
-            module,
-            kwargs=batch,
-            output_names=["logits"],
-            dynamo=True,
-            dynamic_shapes={**axes, "row": {0: "items"}, "column": {0: "items"}},
-            verbose=False,
-        )
+        program = torch.onnx.export(module, kwargs=batch, dynamic_shapes=axes, **how)
     except torch.onnx.errors.OnnxExporterError as error:
         architecture = type(module.transformer).__name__
         raise ValueError(
@@ -114,12 +109,8 @@ def open_session(path: Path) -> Any:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors
     options.intra_op_num_threads = torch.get_num_threads()
-    return onnxruntime.InferenceSession(
-        path,
-        sess_options=options,
-        providers=["CPUExecutionProvider"],
-        disabled_optimizers=_SLOW_FUSIONS,
-    )
+    how = {"providers": ["CPUExecutionProvider"], "disabled_optimizers": _SLOW_FUSIONS}
+    return onnxruntime.InferenceSession(path, sess_options=options, **how)
 
 
 def compare(session: Any, module: TextModule, max_length: int) -> None:
@@ -138,8 +129,7 @@ def compare(session: Any, module: TextModule, max_length: int) -> None:
 def _run(session: Any, batch: Batch, names: Sequence[str] | None = None) -> list[np.ndarray]:
     """Return the outputs with some names, by default all: the float32 logits of the items."""
     inputs = {entry.name: batch[entry.name].numpy() for entry in session.get_inputs()}
-    outputs: list[np.ndarray] = session.run(names, inputs)
-    return outputs
+    return [*session.run(names, inputs)]
 
 
 # Sessions lie outside of modules, so that they are not copied or pickled with them.

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -82,10 +82,9 @@ def autocast(precision: str, device: str) -> AbstractContextManager[object]:
 def seeded(seed: int, device: str) -> Iterator[None]:
     """Draw torch's random numbers from ``seed`` inside the block; restore the generators after.
 
-    The generators belong to the process, and dropout draws from no others, so one thread at a time
-    may be inside such a block. Fits and loading draw inside these blocks only: fits in threads take
-    turns, and each gives the result that it gives alone. Other code that draws from torch's
-    generators meanwhile changes the fit, and gets numbers that follow from ``seed``.
+    The generators belong to the process, so one thread at a time may be inside such a block: fits
+    in threads take turns, and each gives the result that it gives alone. Other code that draws from
+    these generators meanwhile changes the fit, and gets numbers that follow from ``seed``.
     """
     with _ONE_AT_A_TIME:
         before = [(generator, generator.get_state()) for generator in _generators(device)]
@@ -188,8 +187,8 @@ class Ranks:
         values = [value] * self.count
         torch.distributed.all_gather_object(values, value)
         for rank, found in enumerate(values):
-            if isinstance(found, _Failure):
-                raise OtherProcessError(f"Process {rank} of {self.count} raised {found.error}")
+            if isinstance(found, OtherProcessError):
+                raise OtherProcessError(f"Process {rank} of {self.count} raised {found}")
         return values
 
     def join(self, rows: Tensor) -> Tensor:
@@ -227,12 +226,6 @@ class OtherProcessError(ValueError):
     """Another process of the job has failed."""
 
 
-class _Failure(NamedTuple):
-    """Tells the other processes of a job that one of them has failed."""
-
-    error: str
-
-
 @contextmanager
 def failing_together(device: str) -> Iterator[None]:
     """If one process of a job raises an error inside the block, have all others raise it, too.
@@ -254,7 +247,7 @@ def failing_together(device: str) -> Iterator[None]:
         error.add_note(f"Process {index} of {count} raised this; the others stop as well.")
         if torch.distributed.is_initialized():
             with suppress(Exception):  # One of several failures, or a process that is lost.
-                Ranks(index, count).gather(_Failure(f"{type(error).__name__}: {error}"))
+                Ranks(index, count).gather(OtherProcessError(f"{type(error).__name__}: {error}"))
         raise
 
 

@@ -144,8 +144,7 @@ class _CompactEmbedding(nn.Module):
     def forward(self, input_ids: Tensor) -> Tensor:
         if not self.training:
             self.write_back()
-            looked_up: Tensor = self.whole(input_ids)
-            return looked_up
+            return nn.functional.embedding(input_ids, self.whole.weight)
         return nn.functional.embedding(self.index[input_ids], self.used, self._padding)
 
     @torch.no_grad()

@@ -96,10 +96,8 @@ class Steps:
             return loss
         step = [to_device(batch, self.device) for batch in step]
         self.optimizer.zero_grad(set_to_none=self._graphs is None)
-        scale = self._scaler.get_scale()
-        loss = accumulate_gradient(
-            self.criterion, step, self._logits, scale, self.ranks, self._memory
-        )
+        scale, memory = self._scaler.get_scale(), self._memory
+        loss = accumulate_gradient(self.criterion, step, self._logits, scale, self.ranks, memory)
         if self.ranks.count > 1:
             self.ranks.add_up(p.grad for p in self._parameters if p.grad is not None)
         self._scaler.unscale_(self.optimizer)
@@ -115,10 +113,8 @@ class Steps:
         """Compute the clipped gradient of a batch; return its loss and the norm before."""
         # A graph finds the gradients of the step before in their place.
         self.optimizer.zero_grad(set_to_none=False)
-        share = self._share if in_graph else None
-        loss = accumulate_gradient(
-            self.criterion, [batch], self._logits, memory=self._memory, share=share
-        )
+        memory, share = self._memory, self._share if in_graph else None
+        loss = accumulate_gradient(self.criterion, [batch], self._logits, 1.0, ALONE, memory, share)
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, self.clip_norm)
         return torch.stack([loss, norm.to(loss)])
 
@@ -232,7 +228,7 @@ def accumulate_gradient(
         (value if scale == 1 else value * scale).backward()
         return value.detach()
     if loss.separable:
-        return _weighted_mean(loss, batches, targets, forward, scale, ranks)
+        return _weighted_mean(loss, [*zip(batches, targets)], forward, scale, ranks)
     # The graph of a single batch fits into memory, so the batch need not run twice.
     is_kept = len(batches) == 1
     states, outputs = [], []
@@ -251,17 +247,12 @@ def accumulate_gradient(
 
 
 def _weighted_mean(
-    loss: AnyLoss,
-    batches: Sequence[Batch],
-    targets: Sequence[Target],
-    forward: Forward,
-    scale: float,
-    ranks: Ranks,
+    loss: AnyLoss, parts: list[tuple[Batch, Target]], forward: Forward, scale: float, ranks: Ranks
 ) -> Tensor:
     """Take one pass: targets and weights tell beforehand by what the mean is divided."""
-    total = ranks.sum(torch.stack([loss.total_weight(*target) for target in targets]).sum())
+    total = ranks.sum(torch.stack([loss.total_weight(*target) for _, target in parts]).sum())
     shares = []
-    for batch, target in zip(batches, targets):
+    for batch, target in parts:
         numerator = loss.sums(forward(batch), *target)[0]
         share = loss.value(torch.stack([numerator, total.to(numerator)]))
         (share * scale).backward()

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,12 +30,13 @@ from tqdm.auto import tqdm
 from tqdm.notebook import tqdm_notebook
 
 from .._digest import digest
+from .._files import as_path, check_not_inside_saved, explained, replacing_file
 from .._inputs import count_of
 from ._batching import StepSampler
-from ._checkpoint import DirectoryCheckpoint
 
 # It consists of tensors, numbers, strings, lists and dicts.
 State = dict[str, Any]
+_STATE_FILE = "state.pt"
 # The loss at the beginning is the mean over this many steps.
 _FIRST_STEPS = 5
 # A loss above this share of the loss at the beginning has not fallen. With 45 % of wrong labels, a
@@ -44,8 +46,6 @@ _FALLEN = 0.995
 HIDES_BARS = False if issubclass(tqdm, tqdm_notebook) else None
 # After this time of training, a fit says how long it will take.
 _SECONDS_TO_TELL = 5.0
-# The columns of a history.
-_HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
 _SCORES = (
     "texts are no arrays that skorch could score. With validation rows a fit has the estimator's "
     "metric of every epoch (history_['valid_score']); for another one, predict in a callback of "
@@ -62,6 +62,41 @@ _REFUSED = {
 
 class NotLearningError(ValueError):
     """The training loss has not fallen."""
+
+
+class DirectoryCheckpoint:
+    """The state of one fit, in a directory of its own, which ``fingerprint`` names.
+
+    The file is read as tensors, numbers, strings, lists and dicts only, so that no code in it runs.
+    A new state replaces the last one as a whole, or not at all.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str], fingerprint: str) -> None:
+        self.path = as_path(directory) / fingerprint
+        check_not_inside_saved(self.path)
+
+    def load(self) -> dict[str, Any] | None:
+        """Return the state that was saved last, None if there is none."""
+        if not (self.path / _STATE_FILE).exists():
+            return None
+        try:
+            return dict(torch.load(self.path / _STATE_FILE, map_location="cpu", weights_only=True))
+        except Exception as error:  # Each way of damage has errors of its own.
+            raise self.damaged(error) from error
+
+    def damaged(self, error: Exception) -> ValueError:
+        """Return the error for a state that cannot be read, or is of another fit."""
+        return ValueError(
+            f"The checkpoint {str(self.path)!r} is damaged ({error!r}). Delete it, and the fit "
+            f"starts afresh."
+        )
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Replace the last state by this one when this one is completely written."""
+        with explained(self.path, "The checkpoint"):
+            self.path.mkdir(parents=True, exist_ok=True)
+            with replacing_file(self.path / _STATE_FILE) as new, new.open("wb") as file:
+                torch.save(state, file)
 
 
 @dataclass(eq=False, repr=False)
@@ -84,8 +119,7 @@ class Training(Callback):
         self.first_losses: list[Tensor] = []
         self.scoring: EpochScoring | None = None
         self.stopping: EarlyStopping | None = None
-        validate = self.validate
-        if validate is None:
+        if (validate := self.validate) is None:
             return
         how: dict[str, Any] = {"lower_is_better": False, "use_caching": False, "on_train": True}
         self.scoring = EpochScoring(lambda *_: validate(), name="valid_score", **how).initialize()
@@ -131,10 +165,24 @@ class Training(Callback):
             net.best_score_ = float(scores.get(best, math.nan))
 
     def on_train_begin(self, net: NeuralNet, X: StepSampler, y: None = None, **kwargs: Any) -> None:
-        if self.state is None or self.checkpoint is None:
+        state = self.state
+        if state is None or self.checkpoint is None:
             return
         try:
-            self._restore(net, self.state)
+            history = json.loads(state["history"])
+            if [row["epoch"] for row in history] != [*range(1, len(history) + 1)] or not history:
+                raise ValueError("the history has no row for each epoch")
+            net.history_ = History(history)
+            self.first_losses = [loss.to(net.device) for loss in state["first_losses"]]
+            if self.stopping is not None:
+                best = state["stopping"].pop("best_model_weights_")
+                if best is not None and best.keys() != net.module_.state_dict().keys():
+                    raise ValueError("the best weights are those of another network")
+                vars(self.stopping).update(state["stopping"], best_model_weights_=best)
+            net.module_.load_state_dict(state["weights"])
+            net.steps_.is_stopped = state["is_over"]
+            if not state["is_over"]:
+                net.steps_.load_state_dict(state)
         except Exception as error:  # Each part has errors of its own.
             raise self.checkpoint.damaged(error) from error
         if self.scoring is not None:  # It reads the best score so far from the history.
@@ -143,22 +191,6 @@ class Training(Callback):
     def on_batch_end(self, net: NeuralNet, loss: Tensor, **kwargs: Any) -> None:
         if len(self.first_losses) < _FIRST_STEPS:
             self.first_losses.append(loss)
-
-    def _restore(self, net: NeuralNet, state: State) -> None:
-        history = json.loads(state["history"])
-        if [row["epoch"] for row in history] != [*range(1, len(history) + 1)] or not history:
-            raise ValueError("the history has no row for each epoch")
-        net.history_ = History(history)
-        self.first_losses = [loss.to(net.device) for loss in state["first_losses"]]
-        if self.stopping is not None:
-            best = state["stopping"].pop("best_model_weights_")
-            if best is not None and best.keys() != net.module_.state_dict().keys():
-                raise ValueError("the best weights are those of another network")
-            vars(self.stopping).update(state["stopping"], best_model_weights_=best)
-        net.module_.load_state_dict(state["weights"])
-        net.steps_.is_stopped = state["is_over"]
-        if not state["is_over"]:
-            net.steps_.load_state_dict(state)
 
     def state_of(self, net: NeuralNet) -> State:
         """Return all that the training needs to go on from here, in all processes."""
@@ -283,13 +315,8 @@ class FitProgress(Callback):
             steps = f"{self.n_left_:,} steps in {count_of(n_epochs, 'epoch')}"
             told = f"{self.description}: {steps}, lr {net.lr:g}, on {net.device}"
             tqdm.write(told, file=sys.stderr)
-        self.bar_ = tqdm(
-            total=X.n_steps * net.max_epochs,
-            initial=X.n_steps * n_done,
-            desc=self.description,
-            unit="step",
-            disable=HIDES_BARS,
-        )
+        how = {"desc": self.description, "unit": "step", "disable": HIDES_BARS}
+        self.bar_ = tqdm(total=X.n_steps * net.max_epochs, initial=X.n_steps * n_done, **how)
 
     def on_batch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         self.bar_.update()
@@ -327,8 +354,9 @@ class FitProgress(Callback):
 
 def history_of(nets: Sequence[NeuralNet]) -> pd.DataFrame:
     """Return a row per network and epoch: loss, validation score, learning rate, texts, seconds."""
+    columns = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
     rows = [
-        {"run": run, **{name: row[name] for name in _HISTORY if name in row}}
+        {"run": run, **{name: row[name] for name in columns if name in row}}
         for run, net in enumerate(nets, 1)
         for row in net.history
     ]
