@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from .._inputs import check_groups, check_sample_weight
 from .._parameters import check_parameters
-from ..exceptions import warn
+from ..exceptions import silent, warn
 from ..fitting import Fitted, Given, fit, logits_of, out_of_fold_scores, settings_of
 from ..losses import Loss
 from ..nn import TextNet, check_callbacks, failing_together, shared_seed
@@ -178,7 +178,8 @@ class TextEstimator(SavedEstimator, Generic[T]):
             rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read))).used(kept)
             if not len(rows):
                 raise ValueError(f"Found no {task.info.row} to train on; X has {len(X_read)} rows.")
-            task.check_learnable(rows, task.facts(rows), self.loss)
+            with silent():  # The fit warns.
+                task.check_learnable(rows, task.facts(rows), self.loss)
             valid = None if validation is None else task.read(*validation)
             others = None if unlabeled is None else _read_unlabeled(task, unlabeled, len(X_read))
             for more in (validation and validation[0], unlabeled):
