@@ -13,10 +13,10 @@ from sklearn.exceptions import NotFittedError
 
 from .._inputs import check_groups, check_sample_weight
 from .._parameters import check_parameters
-from ..exceptions import silent, warn
+from ..exceptions import warn
 from ..fitting import Fitted, Given, fit, logits_of, out_of_fold_scores, settings_of
 from ..losses import Loss
-from ..nn import TextNet, check_callbacks, failing_together, shared_seed
+from ..nn import TextNet, check_callbacks, count_processes, failing_together, shared_seed
 from ..tasks import Logits, Rows, Task, TeachableTask, read_fit_rows
 from ..text import WordTokenizer
 from ._saving import SavedEstimator
@@ -178,7 +178,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
             rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read))).used(kept)
             if not len(rows):
                 raise ValueError(f"Found no {task.info.row} to train on; X has {len(X_read)} rows.")
-            with silent():  # The fit warns.
+            if count_processes() > 1:  # The others would wait for one that fails later.
                 task.check_learnable(rows, task.facts(rows), self.loss)
             valid = None if validation is None else task.read(*validation)
             others = None if unlabeled is None else _read_unlabeled(task, unlabeled, len(X_read))

@@ -67,10 +67,10 @@ def prepare(task: Task, given: Given, labelled: Labelled | None = None) -> Prepa
     device = resolve_device(given.settings.device)
     precision = resolve_precision(given.settings.precision, device)
     settings, rows = replace(given.settings, device=device, precision=precision), given.rows
-    model, n_texts = os.fspath(settings.model), task.info.n_texts
-    reader, encoder = read_model(model, settings.max_length, n_texts, task.owner)
     labels = task.facts(rows)
     task.check_learnable(rows, labels, settings.loss)
+    model, n_texts = os.fspath(settings.model), task.info.n_texts
+    reader, encoder = read_model(model, settings.max_length, n_texts, task.owner)
     has_weights = settings.class_weight is not None or settings.K is not None
     facts = RowFacts(
         task=task.info.name,
