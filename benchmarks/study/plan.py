@@ -38,15 +38,18 @@ def simplest() -> list[Run]:
 
     Of cross-entropy with 30 epochs, dice and both, seed 0 of the first two draws was run before.
     """
-    ways = (("ce+ce", 0), ("ce", 43), ("ce, half the rate", 0), ("ce", 0), ("ce+dice", 0))
-    cells = [(draw, seed) for seed in (0, 1) for draw in (NEW_DRAW, NEW_DRAW + 1)]
-    cells += [(NEW_DRAW + 2, seed) for seed in (0, 1)]
+    controls, half = (("ce+ce", 0), ("ce", 43)), ("ce, half the rate", 0)
+    others = (("ce", 0), ("ce+dice", 0), ("dice", 0))
+    first = [(NEW_DRAW, 0), (NEW_DRAW + 1, 0)]
+    cells = [(NEW_DRAW, 1), (NEW_DRAW + 1, 1), (NEW_DRAW + 2, 0), (NEW_DRAW + 2, 1)]
+    blocks = [(controls, first), ((half, *others), first)]
+    blocks += [((*controls, half, *others), [cell]) for cell in cells]
     return [
-        Run("MiniLM", corpus, "250", *way, draw, seed)
-        for draw, seed in cells
-        for ways_of_block in (ways[:2], (*ways[2:], ("dice", 0)))
+        Run("MiniLM", corpus, "250", *way, *cell)
+        for ways, cells_of_block in blocks
+        for cell in cells_of_block
         for corpus in CORPORA
-        for way in ways_of_block
+        for way in ways
     ]
 
 

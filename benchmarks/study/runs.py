@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -134,8 +134,10 @@ def execute(run: Run, data: Path, encoders: Path, device: str = "cpu") -> dict[s
         and the ``device``. ``seconds`` of the fit and ``predict_seconds`` are those of a core, on a
         GPU of the clock; ``peak_mib`` is the most memory that the process had, ``device_mib`` that
         of the GPU. ``n_train``, ``n_scored``, ``n_entities`` and ``with_entity`` (share of the
-        sentences) are of the rows. What the fit took stands in ``took_loss``, ``took_lr``,
-        ``took_epochs``, ``crf``, ``word_shapes``, ``bias`` and ``n_steps``. ``f1``, ``precision``
+        sentences) are of the rows; ``n_adjacent`` of the training entities follow one of their type
+        at once, and ``f1_joined`` is F1 where such entities are predicted as one. What the fit took stands
+        in ``took_loss``, ``took_lr``, ``took_epochs``, ``crf``, ``word_shapes``, ``bias`` and
+        ``n_steps``. ``f1``, ``precision``
         and ``recall`` are in percent, on dev rows with draws that choose, else on test rows; of
         parts of speech they are means over the tags, of SST-2 all three are the accuracy.
         ``f1_error`` is the standard error of F1 for other sentences of the same kind, in points.
@@ -201,8 +203,23 @@ def _scored(name: str, estimator: Any, part: Part) -> dict[str, Any]:
     right, n_found, actual = map(int, counts.sum(0, dtype=np.int64))
     ratios = {"f1": (2 * right, n_found + actual), "precision": (right, n_found)}
     ratios["recall"] = (right, actual)
+    if corpus.task == "entities":
+        found["f1_joined"] = score(corpus, part, list(map(joined, y_pred)))
     shares = {name: round(100 * a / b, 3) if b else 0.0 for name, (a, b) in ratios.items()}
     return shares | {"f1_error": round(100 * f1_error(counts), 3)} | found
+
+
+def joined(tags: Sequence[str]) -> list[str]:
+    """Return IOB2 tags in which adjacent entities of one type are one entity."""
+    return [
+        "I" + tag[1:] if tag[0] == "B" and before[1:] == tag[1:] else tag
+        for before, tag in pairwise(["O", *tags])
+    ]
+
+
+def _n_adjacent(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many entities follow one of their type without a word between them."""
+    return sum(a != b for tags in rows for a, b in zip(tags, joined(tags)))
 
 
 def _tags(scores: Sequence[np.ndarray], tagger: DiceTokenTagger, bias: Any) -> list[list[str]]:
@@ -277,6 +294,7 @@ def _described(run: Run, fits: Sequence[Any], train: Part, scored: Part) -> dict
         "n_train": len(train.y),
         "n_scored": len(scored.y),
         "n_entities": sum(n_positives),
+        "n_adjacent": _n_adjacent(train.y) if CORPORA[run.corpus].task == "entities" else 0,
         "with_entity": round(float(np.mean(np.array(n_positives) > 0)), 3),
         "took_loss": loss if isinstance(loss, str) else type(loss).__name__,
         "took_lr": estimator.lr_,
