@@ -135,9 +135,9 @@ def execute(run: Run, data: Path, encoders: Path, device: str = "cpu") -> dict[s
         GPU of the clock; ``peak_mib`` is the most memory that the process had, ``device_mib`` that
         of the GPU. ``n_train``, ``n_scored``, ``n_entities`` and ``with_entity`` (share of the
         sentences) are of the rows; ``n_adjacent`` of the training entities follow one of their type
-        at once, and ``f1_joined`` is F1 where such entities are predicted as one. What the fit took stands
-        in ``took_loss``, ``took_lr``, ``took_epochs``, ``crf``, ``word_shapes``, ``bias`` and
-        ``n_steps``. ``f1``, ``precision``
+        at once. ``f1_joined`` is F1 where such entities are predicted as one. What the fit took
+        stands in ``took_loss``, ``took_lr``, ``took_epochs``, ``crf``, ``word_shapes``, ``bias``
+        and ``n_steps``. ``f1``, ``precision``
         and ``recall`` are in percent, on dev rows with draws that choose, else on test rows; of
         parts of speech they are means over the tags, of SST-2 all three are the accuracy.
         ``f1_error`` is the standard error of F1 for other sentences of the same kind, in points.
