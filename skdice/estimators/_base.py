@@ -1,6 +1,8 @@
 """What all estimators share: ``fit``, what it leaves behind, and a network for predictions."""
 
 import copy
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -169,6 +171,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
         with failing_together(self.device):
             self.check_parameters()
             self._check_validation(validation)
+            deadline = time.monotonic() + (self.time_limit or math.inf)
             task, names = self._asked(), self._feature_names(X)
             unlabeled = unlabeled() if callable(unlabeled) else unlabeled
             groups, validation = read_fit_rows(X, groups, validation)
@@ -199,6 +202,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
             unlabeled=others,
             seed=shared_seed(settings.random_state, settings.device),
             feature_names=names,
+            deadline=deadline,
         )
         self._fitted, error = fit(task, given)
         if isinstance(error, KeyboardInterrupt):
@@ -318,7 +322,7 @@ class Internals(Generic[T]):
         return self.task.scores(rows, self.fitted.reader, self.logits)
 
     def out_of_fold_scores(
-        self, X: Any, y: Any, weight: Any = None, groups: Any = None, **how: Any
+        self, X: Any, y: Any, weight: Any = None, groups: Any = None, *, n_folds: int
     ) -> list[Any]:
         """Return the scores of each row by a fit that has not seen it."""
         estimator, task = self.estimator, self.task
@@ -339,8 +343,13 @@ class Internals(Generic[T]):
             groups = check_groups(groups, len(X_read))
         rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read)))
         settings = settings_of(estimator)
-        seed = shared_seed(settings.random_state, settings.device)
-        return out_of_fold_scores(task, Given(settings=settings, rows=rows, seed=seed), **how)
+        given = Given(
+            settings=settings,
+            rows=rows,
+            seed=shared_seed(settings.random_state, settings.device),
+            deadline=time.monotonic() + n_folds * (settings.time_limit or math.inf),
+        )
+        return out_of_fold_scores(task, given, n_folds)
 
     def with_task(self, task: T) -> TextEstimator[T]:
         """Return a copy of the estimator, which shares the network, with another decision."""

@@ -94,9 +94,10 @@ def _label(task: Task, given: Given) -> Labelled | None:
     if unlabeled is None or isinstance(unlabeled.y, TeacherLabels):
         return None
     training, valid, _ = given.split()
+    n_teachers = max(_N_TEACHERS, given.settings.n_members)
     settings = replace(
         given.settings,
-        n_members=max(_N_TEACHERS, given.settings.n_members),
+        n_members=n_teachers,
         random_state=given.seed,
         validation_fraction=None,
         checkpoint_dir=None,
@@ -109,6 +110,7 @@ def _label(task: Task, given: Given) -> Labelled | None:
         valid=valid,
         seed=given.seed,
         network="teacher",
+        deadline=given.within(n_teachers / (n_teachers + given.settings.n_members)).deadline,
     )
     with silent():
         fitted = _fit_rows(task, teacher, None)
@@ -159,10 +161,11 @@ def _compare_losses(task: Task, given: Given) -> Choice:
             f"network can learn from. {problems[0]}"
         )
     means, metric = {}, ""
-    for name in _CV_LOSSES:
+    for n_before, name in enumerate(_CV_LOSSES):
         settings = replace(given.settings, loss=name, checkpoint_dir=None)
+        of_loss = replace(given.within(1 / (len(_CV_LOSSES) - n_before)), settings=settings)
         scores, weights = [], []
-        for part, logits, test in _fit_parts(task, replace(given, settings=settings), used):
+        for part, logits, test in _fit_parts(task, of_loss, used):
             tested, metric = rows.take(test), part.task.metric_name
             scores.append(part.task.validator(tested, part.reader)(logits))
             weights.append(len(tested) if tested.weight is None else tested.weight.sum())
@@ -181,12 +184,13 @@ def _fit_parts(
     task: Task, given: Given, splits: _Splits
 ) -> Iterator[tuple[Fitted, Logits, np.ndarray]]:
     """Fit the training rows of each split; yield the fit, its network and the test rows."""
-    for learned, test in splits:
+    for n_before, (learned, test) in enumerate(splits):
         # Callbacks collect what they see of one fit.
         callbacks = clone(given.settings.callbacks, safe=False)
         settings = replace(given.settings, runtime="torch", callbacks=callbacks)
         rows = given.rows.take(learned).used()
-        part = replace(given, settings=settings, rows=rows, choices={})
+        in_time = given.within(1 / (len(splits) - n_before))
+        part = replace(in_time, settings=settings, rows=rows, choices={})
         with silent():
             fitted = _fit_rows(task, part, _label(task, part))
         yield fitted, logits_of(fitted.task, fitted.net, fitted.reader, settings), test
@@ -211,13 +215,16 @@ def fit(task: Task, given: Given) -> Outcome:
     An error or Ctrl-C that ends the training once a network has weights is in the result.
     """
     settings, rows = given.settings, given.rows
+    n_after = N_FOLDS if task.tuning == "cv" else 0
     if settings.loss == "cv":
-        chosen = _compare_losses(task, given)
+        n_compared = N_FOLDS * len(_CV_LOSSES)
+        chosen = _compare_losses(task, given.within(n_compared / (n_compared + 1 + n_after)))
         settings = replace(settings, loss=chosen.value)
         given = replace(given, settings=settings, choices={"loss": chosen})
     if task.tuning == "cv":
         _check_folds(task, given)
-    fitted, error = _decide(train(choose(prepare(task, given, _label(task, given)))))
+    first = given.within(1 / (1 + n_after))
+    fitted, error = _decide(train(choose(prepare(task, first, _label(task, first)))))
     if error is not None or fitted.task.tuning != "cv":
         return Outcome(fitted, error)
     where = "the training rows, as fits without them predict them"

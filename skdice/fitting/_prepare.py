@@ -1,6 +1,8 @@
 """What a fit is given, and all that it reads, draws and encodes before anything is chosen."""
 
+import math
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -30,6 +32,12 @@ class Given:
     feature_names: np.ndarray | None = None  # the columns of X, if it was a table with names
     choices: Mapping[str, Choice] = field(default_factory=dict)  # those that folds have made
     network: str = "network"  # what the progress bar calls one of several networks
+    deadline: float = math.inf  # when the fit has to end, by the clock time.monotonic
+
+    def within(self, share: float) -> "Given":
+        """Return the same, to be fitted in a share of the time that is left."""
+        now = time.monotonic()
+        return replace(self, deadline=now + share * (self.deadline - now))
 
     def split(self) -> tuple[Rows, Rows | None, np.random.Generator]:
         """Return the rows to train on, those to validate on, and what draws the order of texts."""

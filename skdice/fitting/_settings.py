@@ -63,6 +63,11 @@ class Settings:
         Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30
         passes: it goes by the number of texts, and by the loss where words are entities (the
         guide's page "Which settings?"). ``max_epochs_`` is the number used.
+    time_limit
+        Seconds that the fit may take, about, with its loading, scores, folds and teachers. If
+        ``max_epochs`` do not fit in, the schedule of the rates is made for the optimiser steps that
+        do, counted on the first ones and again as the fit goes on; a warning says how many these
+        are. No such fit can be repeated exactly. None sets no limit.
     random_state
         Seed of everything random in a fit. The global generators are not changed; fits in threads
         run one after the other.
@@ -180,6 +185,7 @@ class Settings:
     max_epochs: Annotated[int | Literal["auto"], number(low=1, integer=True, words=("auto",))] = (
         "auto"
     )
+    time_limit: Annotated[float | None, number(low=0, closed="neither", optional=True)] = None
     random_state: Annotated[
         RandomState, Parameter("int, RandomState or Generator", check=check_random_state)
     ] = None

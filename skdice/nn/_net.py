@@ -15,6 +15,7 @@ import copy
 import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -29,12 +30,13 @@ from skorch.utils import TeeGenerator
 from torch import Tensor
 from tqdm.auto import tqdm
 
+from ..exceptions import warn
 from ..losses import Loss
 from ._batching import Batch, Batcher, StepSampler, to_device
 from ._runtime import ALONE, autocast
 from ._speedups import compact_embedding, own_attention
 from ._step import Steps
-from ._train import HIDES_BARS, FitProgress, named_callbacks
+from ._train import HIDES_BARS, FitProgress, named_callbacks, time_shown
 
 # A prediction shows its bar after this time.
 _BAR_SECONDS = 5.0
@@ -168,6 +170,13 @@ class TextNet(NeuralNet):
                     pass
                 finally:
                     self.notify("on_train_end", X=X, y=y)
+                if (n_over := steps.n_planned - steps.n_steps) and steps.is_stopped:
+                    each = (time.monotonic() - steps.began) / steps.n_taken
+                    warn(
+                        f"For time_limit, the schedule was made for {steps.n_steps:,} steps, those "
+                        f"that fit in, of {steps.n_planned:,}. All would have taken about "
+                        f"{time_shown(each * n_over)} more."
+                    )
         finally:  # A pickle of the net is as large as its weights.
             self.module_.zero_grad(set_to_none=True)
             self.optimizer_ = self.steps_ = None
@@ -222,7 +231,9 @@ class TextNet(NeuralNet):
                 history.record_batch(f"{prefix}_loss", losses[-1].item())
                 history.record_batch(f"{prefix}_batch_size", 1)
             self.notify("on_batch_end", batch=step, training=training, **outcome)
-            if steps.is_stopped and steps.ranks.count == 1:
+            is_late = steps.n_planned > steps.n_steps <= n_done + len(losses)
+            steps.is_stopped |= is_late
+            if is_late or (steps.is_stopped and steps.ranks.count == 1):
                 break
         steps.guard.look()
         history.record("lr", sum(rates) / len(rates))

@@ -1,7 +1,9 @@
 """An optimiser step: its exact gradient, however it is cut, and all that only steps need."""
 
 import json
+import math
 import numbers
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,7 +38,8 @@ class Steps:
     """Takes the optimiser steps of one training; it is made when the training begins.
 
     The optimizer has the parameters of the module as they are then. Its rates rise for the
-    ``warmup``, a share or a number of the ``n_steps`` of the whole training, and fall to 0.
+    ``warmup``, a share or a number of the ``n_steps`` of the whole training, and fall to 0. If
+    these do not fit in before the ``deadline``, ``n_steps`` become those that do.
     """
 
     module: TextModule
@@ -49,11 +52,13 @@ class Steps:
     warmup: float
     n_steps: int
     n_rows_before: int  # rows that the history had before this training
-    is_stopped: bool = False  # whether a callback has ended the training
+    deadline: float = math.inf  # of the clock time.monotonic
+    is_stopped: bool = False  # whether a callback or the deadline has ended the training
 
     def __post_init__(self) -> None:
         sampler, kind = self.sampler, torch.device(self.device).type
-        self.ranks = sampler.ranks
+        self.ranks, self.n_planned = sampler.ranks, self.n_steps
+        self.began, self.n_taken = time.monotonic(), 0
         for group in self.optimizer.param_groups:
             group["initial_lr"] = group["lr"]
         self._parameters = list(self.module.parameters())
@@ -72,7 +77,15 @@ class Steps:
             self._graphs = StepGraphs(self._compute, self.device, self._advance_memory)
 
     def set_rates(self, n_done: int) -> None:
-        """Set the learning rates for the next step: the schedule "linear" of transformers."""
+        """Set the learning rates for the next step: the schedule "linear" of transformers.
+
+        The time that steps take is measured after 4 of them, and again after 8, 16, and so on.
+        """
+        n = self.n_taken
+        if self.deadline < math.inf and n >= 4 and not n & (n - 1):
+            now = time.monotonic()
+            n_left = max(0.0, self.deadline - now) * n / max(now - self.began, 1e-9)
+            self.n_steps = min(self.ranks.gather(min(n_done + int(n_left), self.n_planned)))
         is_count = isinstance(self.warmup, numbers.Integral)
         n_warmup = int(self.warmup) if is_count else round(self.warmup * self.n_steps)
         share = max(0, self.n_steps - n_done) / max(1, self.n_steps - n_warmup)
@@ -87,6 +100,7 @@ class Steps:
         An error says ``where`` it happened. ``tell`` is called when the gradient is complete, with
         the batches on the device as ``batch``, unless the step is a CUDA graph.
         """
+        self.n_taken += 1
         step = [self.module.prepare(batch) for batch in step]
         if self._graphs is not None and len(step) == 1:
             prepared = pad_prepared(step[0], self.sampler.batcher.pad_id)

@@ -107,13 +107,15 @@ class Training(Callback):
     larger is better. After ``patience`` epochs without improvement the training ends, with the
     weights of the best epoch. After every epoch the first process saves the state to the
     ``checkpoint``. A saved ``state`` is continued bit for bit; one that does not fit the network
-    raises a ValueError.
+    raises a ValueError. Steps that do not fit in before the ``deadline`` (of the clock
+    ``time.monotonic``) are left out of the schedule.
     """
 
     validate: Callable[[], float] | None = None
     patience: int | None = None
     checkpoint: DirectoryCheckpoint | None = None
     state: State | None = None
+    deadline: float = math.inf
 
     def __post_init__(self) -> None:
         self.first_losses: list[Tensor] = []
@@ -165,7 +167,7 @@ class Training(Callback):
             net.best_score_ = float(scores.get(best, math.nan))
 
     def on_train_begin(self, net: NeuralNet, X: StepSampler, y: None = None, **kwargs: Any) -> None:
-        state = self.state
+        state, net.steps_.deadline = self.state, self.deadline
         if state is None or self.checkpoint is None:
             return
         try:
@@ -227,6 +229,11 @@ class _EndOfEpoch(Callback):
             state = self.training.state_of(net)
             if steps.ranks.index == 0:
                 self.training.checkpoint.save(state)
+
+
+def time_shown(seconds: float) -> str:
+    """Return a time in minutes, or in seconds if it is short."""
+    return f"{seconds / 60:.0f} min" if seconds > 99 else f"{seconds:.0f} s"
 
 
 def check_callbacks(callbacks: object, validates: bool) -> None:
@@ -308,33 +315,34 @@ class FitProgress(Callback):
 
     def on_train_begin(self, net: NeuralNet, X: StepSampler, **kwargs: Any) -> None:
         # Epochs that an earlier process trained count as done.
-        n_done, self.begin_, self.n_timed_ = len(net.history) - net.steps_.n_rows_before, 0.0, 0
-        n_epochs = net.max_epochs - n_done
-        self.n_left_ = X.n_steps * n_epochs
-        if not net.steps_.is_stopped:
-            steps = f"{self.n_left_:,} steps in {count_of(n_epochs, 'epoch')}"
-            told = f"{self.description}: {steps}, lr {net.lr:g}, on {net.device}"
+        steps, n_done = net.steps_, len(net.history) - net.steps_.n_rows_before
+        self.n_done_, self.begin_, self.n_timed_ = X.n_steps * n_done, 0.0, 0
+        if not steps.is_stopped:
+            epochs = count_of(net.max_epochs - n_done, "epoch")
+            shown = f"{steps.n_steps - self.n_done_:,} steps in {epochs}"
+            told = f"{self.description}: {shown}, lr {net.lr:g}, on {net.device}"
             tqdm.write(told, file=sys.stderr)
         how = {"desc": self.description, "unit": "step", "disable": HIDES_BARS}
-        self.bar_ = tqdm(total=X.n_steps * net.max_epochs, initial=X.n_steps * n_done, **how)
+        self.bar_ = tqdm(total=steps.n_steps, initial=self.n_done_, **how)
 
     def on_batch_end(self, net: NeuralNet, **kwargs: Any) -> None:
+        steps, now = net.steps_, time.monotonic()
+        self.n_done_ += 1
+        self.bar_.total = steps.n_steps
         self.bar_.update()
-        self.n_left_ -= 1
         if not self.begin_:  # The first step is slower than others.
-            self.begin_ = time.monotonic()
+            self.begin_ = now
             return
         self.n_timed_ += 1
-        seconds, later = time.monotonic() - self.begin_, self.later
-        if later is None or not (later or (self.bar_.disable and self.n_left_)):
+        seconds, later, n_left = now - self.begin_, self.later, steps.n_steps - self.n_done_
+        if later is None or not (later or (self.bar_.disable and n_left)):
             return
-        each = seconds / self.n_timed_
-        left = each * (self.n_left_ + later)
-        if seconds >= _SECONDS_TO_TELL or (not self.n_left_ and left >= _SECONDS_TO_TELL):
+        each, allowed = seconds / self.n_timed_, steps.deadline - now
+        left = min(each * (n_left + later), allowed * (1 + later / steps.n_planned))
+        if seconds >= _SECONDS_TO_TELL or (not n_left and left >= _SECONDS_TO_TELL):
             self.begin_ = math.inf  # It is told once.
-            shown = f"{left / 60:.0f} min" if left > 99 else f"{left:.0f} s"
-            told = f"{self.description}: {each:.2g} s a step, so training takes about {shown} more"
-            tqdm.write(told, file=sys.stderr)
+            told = f"{self.description}: {each:.2g} s a step, so training takes about"
+            tqdm.write(f"{told} {time_shown(left)} more", file=sys.stderr)
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         row = net.history[-1]
