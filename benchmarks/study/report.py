@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -70,6 +71,39 @@ def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
     lines.loc["steps"] = (steps / steps["ce"]).map("{:.2f}".format)
     lines.loc["seconds"] = by_contender["seconds"].mean().map("{:.0f}".format)
     return lines.astype(object).fillna("").reset_index(names="corpus")
+
+
+def simplest(done: pd.DataFrame) -> pd.DataFrame:
+    """Return F1 of each way to learn from few entities, and what averages gain at equal steps.
+
+    A cell is a draw and a seed of a corpus. A difference is taken over the cells that have both
+    ways; its mean is that over corpora, and its interval has the cells of a corpus as its noise.
+    """
+    runs = runs_of(done, "simplest")
+    ways = runs["contender"] + runs["epochs"].map({0: "", 43: ", 43 epochs"})
+    cells = ["corpus", "draw", "seed"]
+    f1 = runs.assign(way=ways).pivot(index=cells, columns="way", values="f1")
+    single = "ce, 43 epochs"
+    f1 = f1[f1[single].notna()]
+    pairs = [(way, single) for way in f1 if way != single] + [("ce+ce", "ce+dice")]
+    gains = pd.DataFrame({f"{a} less {b}": f1[a] - f1[b] for a, b in pairs})
+    texts = [table.groupby("corpus", sort=False).mean() for table in (f1, gains)]
+    lines = pd.concat([texts[0].map("{:.1f}".format), texts[1].map("{:+.1f}".format)], axis=1)
+    lines.loc["mean"] = pd.concat([texts[0].mean().map("{:.1f}".format), gains.apply(_of_cells)])
+    counts = pd.concat([f1.count(), gains.count()]).astype(str)
+    lines.loc["cells"] = counts
+    return lines.replace("nan|[+]nan", "", regex=True).reset_index(names="corpus")
+
+
+def _of_cells(gains: pd.Series) -> str:
+    """Write the mean over corpora, with an interval from the cells within corpora."""
+    groups = gains.dropna().groupby("corpus")
+    n, mean = groups.size(), groups.mean().mean()
+    if not len(n) or (df := n.sum() - len(n)) <= 0:
+        return f"{mean:+.1f}"
+    variance = (groups.var(ddof=0) * n).sum() / df
+    half = np.sqrt(variance * (1 / n).sum()) / len(n) * stats.t.ppf((1 + LEVEL) / 2, df)
+    return f"{mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}]"
 
 
 def whole(done: pd.DataFrame) -> pd.DataFrame:
@@ -167,6 +201,7 @@ TABLES: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], pd.DataFrame]]
         )
         for encoder in ("MiniLM", "E5")
     },
+    "Few entities": (("simplest",), simplest),
     "Whole corpora": (("whole",), whole),
     "Imbalance": (("imbalance",), imbalance),
     "Alpha, or the decision": (("alpha",), alpha),
