@@ -178,6 +178,17 @@ def test_the_service(tiny_model, workplace, traced_once):
         got = client.post("/entities", json={"texts": sent})
         assert (got.status_code, got.json()) == (status, said)
     assert client.post("/entities", content=iter([b"{}"])).status_code == 411
+    # What Label Studio asks for, more tasks at a time than a request may have texts.
+    tasks = [{"data": {"text": text}} for text in texts * 5]
+    results = client.post("/predict", json={"tasks": tasks}).json()["results"]
+    found = [[region["value"] for region in result["result"]] for result in results]
+    names = ("start", "end")
+    assert found == [
+        [{"labels": [one["label"]], **{name: one[name] for name in names}} for one in row]
+        for row in answers[0] * 5
+    ]
+    assert client.post("/setup").json() == {"model_version": "tagger"}
+    assert client.post("/webhook").json() == {}
 
 
 def test_the_study_shows_its_scores():
