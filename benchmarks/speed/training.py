@@ -15,10 +15,10 @@ are made up, in precision and in the optimiser's implementation:
 Before the first round the losses of all steps of the bare loop are compared with those of skdice.
 """
 
-import re
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,11 @@ import torch
 from skorch.callbacks import Callback
 from transformers.utils import logging
 
-from skdice import DiceTokenTagger
-from skdice.datasets import read_conll
+from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
+from skdice.datasets import read_squad
 from skdice.nn._runtime import denormals_flushed, resolve_device, resolve_precision
 
+from ..study.corpora import read_corpus
 from ._alternate import Contender, alternate, table_of_rates
 from ._steps import StepClock
 from ._tasks import BATCH_SIZE, MAX_LENGTH, MODEL, TASKS, Step, Task, dense_step, draw, widen
@@ -44,6 +45,12 @@ BUDGETS = {"bare loop": 0.95, "Trainer, default": 2.0, "Trainer, best": 1.0, PAD
 _TOLERANCE = {"fp32": 1e-4, "bf16": 0.02, "fp16": 0.02}
 # Sentences of the fits whose time is told, and the steps that are timed of each.
 FIT_ROWS, FIT_STEPS = (250, 1000, 5000, 20000), 40
+FITS = {
+    "CoNLL03": DiceTokenTagger,
+    "SST-2": DiceTextClassifier,
+    "Amazon-Google": DicePairClassifier,
+    "SQuAD": DiceSpanExtractor,
+}
 H200_STEP = 0.0026  # seconds of a steady step of 16 texts: RESULTS.md, "On a GPU"
 
 
@@ -153,26 +160,28 @@ class _Clock(Callback):
 
 
 def time_fits(data: Path) -> pd.DataFrame:
-    """Return how long fits of n sentences of CoNLL03 take with the defaults.
+    """Return how long fits of n rows of each task take with the defaults.
 
     A fit is planned in full and ended after some steps: the rest is extrapolated. The seconds are
     those that the main thread computed for, so that other work on the machine does not count.
     """
-    X, y = read_conll(data / "ner/conll2003_en/train.conll.xz")
-    rows = np.random.default_rng(0).permutation(np.resize(np.arange(len(X)), max(FIT_ROWS)))
     torch.set_num_threads(1)
     table = []
-    for n in FIT_ROWS:
-        found: dict[str, Any] = {"rows": f"{n:,}"}
-        clock = _Clock()
-        tagger = DiceTokenTagger(MODEL, random_state=0, verbose=0, callbacks=[clock])
-        tagger.fit([X[i] for i in rows[:n]], [y[i] for i in rows[:n]])
-        epochs = [tagger.max_epochs_]
-        # The fit is ended before the second network of "ce+dice", which makes fewer epochs.
-        epochs += map(int, re.findall(r"Dice makes (\d+)", " ".join(tagger.choices_["why"])))
-        n_steps = clock.steps_per_epoch * sum(epochs)
-        found |= {"epochs": " + ".join(map(str, epochs)), "steps": f"{n_steps:,}"}
-        found["CPU, one thread"] = f"{clock.seconds * n_steps / 60:.1f} min"
-        found["H200"] = f"{H200_STEP * n_steps:.0f} s"
+    for (name, kind), n in product(FITS.items(), FIT_ROWS):
+        if name == "SQuAD":
+            X, y = read_squad(data / "mrc/squad_v1.1/train_subset.json.xz")
+        else:
+            X, y = map(pd.Series, read_corpus(name, data).train)
+        rows = np.random.default_rng(0).permutation(np.resize(np.arange(len(y)), max(FIT_ROWS)))[:n]
+        clock, began = _Clock(), time.thread_time()
+        how = {"random_state": 0, "verbose": 0, "device": "cpu", "callbacks": [clock]}
+        estimator = kind(MODEL, **how).fit(X.iloc[rows], np.asarray(y)[rows])
+        n_epochs = sum(estimator.runs_["max_epochs"])
+        n_steps = clock.steps_per_epoch * n_epochs
+        seconds = clock.times[0] - began + clock.seconds * n_steps
+        found = {"task": f"{kind.__name__} ({name})", "rows": f"{n:,}", "epochs": n_epochs}
+        found |= {"steps": f"{n_steps:,}", "CPU, one thread": f"{seconds / 60:.1f} min"}
+        # A GPU was measured with sentences only.
+        found["H200"] = f"{H200_STEP * n_steps:.0f} s" if kind is DiceTokenTagger else ""
         table.append(found)
     return pd.DataFrame(table)

@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 
-from .corpora import N_RARE
+from .corpora import N_RARE, WHOLE
 from .report import operating_points, runs_of, runs_of_imbalance
 
 matplotlib.use("Agg")
@@ -66,6 +66,28 @@ def draw_alpha(done: pd.DataFrame, file: Path) -> None:
     _finish(figure, axes, file)
 
 
+def draw_whole(file: Path) -> None:
+    """Draw F1 over minutes of a core, on whole corpora and one seed, beside other libraries."""
+    from ..peers.comparison import RESULTS, read_results
+
+    names = {"skdice": "skdice, defaults", "skdice_ce": "skdice, cross-entropy"}
+    names |= {"trainer_tuned": "Trainer, tuned", "crfsuite": "sklearn-crfsuite"}
+    runs = read_results(RESULTS)
+    runs = runs[(runs["regime"] == WHOLE) & (runs["seed"] == 0) & runs["contender"].isin(names)]
+    corpora = runs.loc[runs["contender"] == "crfsuite", "corpus"].unique()
+    figure, axes = plt.subplots(
+        1, len(corpora), figsize=(9, 2.8), layout="constrained", squeeze=False
+    )
+    for ax, corpus in zip(axes[0], corpora):
+        cells = runs[runs["corpus"] == corpus].set_index("contender")
+        for (name, label), color in zip(names.items(), COLORS.values()):
+            minutes = cells.loc[name, "fit_seconds"] / 60
+            ax.plot(minutes, cells.loc[name, "score"], "o", label=label, color=color)
+        ax.set(title=corpus, xscale="log", xlabel="minutes of a CPU core")
+    axes[0, 0].set_ylabel("F1 of entities, %")
+    _finish(figure, axes, file)
+
+
 def _finish(figure: plt.Figure, axes: np.ndarray, file: Path) -> None:
     for ax in axes.flat:
         ax.spines[["top", "right"]].set_visible(False)
@@ -76,7 +98,8 @@ def _finish(figure: plt.Figure, axes: np.ndarray, file: Path) -> None:
 
 
 def draw_figures(done: pd.DataFrame, directory: Path) -> None:
-    """Draw both pictures, each if it has runs."""
+    """Draw all pictures, those of a part if it has runs."""
+    draw_whole(directory / "study_whole.png")
     for part, draw in (("imbalance", draw_imbalance), ("alpha", draw_alpha)):
         if len(runs_of(done, part)):
             draw(done, directory / f"study_{part}.png")
