@@ -147,7 +147,7 @@ def _check_tokens(measured: pd.DataFrame) -> None:
 
 
 class _Clock(Callback):
-    """Ends a fit after some steps; ``seconds`` are those of a step but the first ones."""
+    """Ends a fit after some steps, if it has so many; tells how long a step takes."""
 
     def on_train_begin(self, net: Any, X: Any = None, **kwargs: Any) -> None:
         self.steps_per_epoch, self.times = X.n_steps, list[float]()
@@ -155,8 +155,12 @@ class _Clock(Callback):
     def on_batch_end(self, net: Any, **kwargs: Any) -> None:
         self.times.append(time.thread_time())
         if len(self.times) > FIT_STEPS:
-            self.seconds = (self.times[-1] - self.times[4]) / (FIT_STEPS - 4)
             raise KeyboardInterrupt
+
+    @property
+    def seconds(self) -> float:
+        """The first steps are slower than others, and are left out."""
+        return (self.times[-1] - self.times[4]) / (len(self.times) - 5)
 
 
 def time_fits(data: Path) -> pd.DataFrame:

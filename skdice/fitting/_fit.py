@@ -104,13 +104,15 @@ def _label(task: Task, given: Given) -> Labelled | None:
         callbacks=None,
         runtime="torch",
     )
-    teacher = Given(
+    share = n_teachers / (n_teachers + given.settings.n_members)
+    teacher = replace(
+        given.within(share),
         settings=settings,
         rows=training.used(),
         valid=valid,
-        seed=given.seed,
+        unlabeled=None,
+        choices={},
         network="teacher",
-        deadline=given.within(n_teachers / (n_teachers + given.settings.n_members)).deadline,
     )
     with silent():
         fitted = _fit_rows(task, teacher, None)
@@ -189,8 +191,9 @@ def _fit_parts(
         callbacks = clone(given.settings.callbacks, safe=False)
         settings = replace(given.settings, runtime="torch", callbacks=callbacks)
         rows = given.rows.take(learned).used()
-        in_time = given.within(1 / (len(splits) - n_before))
-        part = replace(in_time, settings=settings, rows=rows, choices={})
+        part = given.within(1 / (len(splits) - n_before))
+        rest = None if n_before else part.rest
+        part = replace(part, settings=settings, rows=rows, choices={}, rest=rest)
         with silent():
             fitted = _fit_rows(task, part, _label(task, part))
         yield fitted, logits_of(fitted.task, fitted.net, fitted.reader, settings), test

@@ -33,11 +33,13 @@ class Given:
     choices: Mapping[str, Choice] = field(default_factory=dict)  # those that folds have made
     network: str = "network"  # what the progress bar calls one of several networks
     deadline: float = math.inf  # when the fit has to end, by the clock time.monotonic
+    # How long the other fits that follow take, in times of this one; None if that was told before.
+    rest: float | None = 0.0
 
     def within(self, share: float) -> "Given":
         """Return the same, to be fitted in a share of the time that is left."""
-        now = time.monotonic()
-        return replace(self, deadline=now + share * (self.deadline - now))
+        now, rest = time.monotonic(), None if self.rest is None else (1 + self.rest) / share - 1
+        return replace(self, deadline=now + share * (self.deadline - now), rest=rest)
 
     def split(self) -> tuple[Rows, Rows | None, np.random.Generator]:
         """Return the rows to train on, those to validate on, and what draws the order of texts."""

@@ -183,8 +183,8 @@ def _train_network(plan: Plan, run: Run, number: int) -> Done:
     task, reader = prepared.task, prepared.reader
     error: BaseException | None = None
     ranks = current_ranks(settings.device)
-    n_own, *n_rest = [plan.n_steps * one.max_epochs for one in plan.runs[number:]]
-    n_later = sum(n_rest)
+    n_own, *n_later = [plan.n_steps * one.max_epochs for one in plan.runs[number:]]
+    own_part = prepared.given.within(n_own / (n_own + sum(n_later)))
     is_shown = bool(settings.verbose and ranks.index == 0)
     callbacks = list(settings.callbacks or [])
     if is_shown:
@@ -192,7 +192,7 @@ def _train_network(plan: Plan, run: Run, number: int) -> Done:
         if len(plan.runs) > 1:
             shown = f"{shown}, {prepared.given.network} {number + 1} of {len(plan.runs)}"
         # The first network tells how long all of them take.
-        later = None if number else n_later
+        later = None if number or own_part.rest is None else own_part.rest * n_own
         callbacks.append(("progress", FitProgress(shown, task.metric_name, later)))
     criterion = task.criterion(run.loss)
     net = make_net(
@@ -224,8 +224,7 @@ def _train_network(plan: Plan, run: Run, number: int) -> Done:
         )
         validate = None if prepared.valid is None else _validate(plan, net)
         limit = data.loss_of_constant(criterion, task.head.n_outputs) if run.must_learn else None
-        deadline = prepared.given.within(n_own / (n_own + n_later)).deadline
-        training = Training(validate, settings.patience, checkpoint, state, deadline)
+        training = Training(validate, settings.patience, checkpoint, state, own_part.deadline)
         try:
             with training.watching(net, limit):
                 net.partial_fit(sampler)

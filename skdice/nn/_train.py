@@ -305,13 +305,13 @@ class FitProgress(Callback):
     which keep it when they are exported) it is a line an epoch. If no bar shows the time that is
     left, one line tells it: after five seconds or, if other networks follow, at the end at latest.
 
-    ``later`` is the number of optimiser steps of the networks that follow in the same fit; it is
-    None for these networks themselves, so that the time of the whole fit is told once.
+    ``later`` is about how many optimiser steps other networks of the same fit make after this one:
+    further members, folds, a student. It is None for these, so that the time is told once.
     """
 
     description: str
     metric: str
-    later: int | None = 0
+    later: float | None = 0
 
     def on_train_begin(self, net: NeuralNet, X: StepSampler, **kwargs: Any) -> None:
         # Epochs that an earlier process trained count as done.

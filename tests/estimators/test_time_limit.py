@@ -96,3 +96,13 @@ def test_all_networks_and_folds_of_a_fit_share_the_time(tiny_bert, now):
 def test_a_limit_is_a_number_above_0(tiny_bert):
     with pytest.raises(ValueError, match=r"time_limit.* Got 0"):
         fit(tiny_bert, Clock(), time_limit=0)
+
+
+def test_the_time_of_a_fit_and_of_its_folds_is_told_together(tiny_bert, now, capsys):
+    X, y = easy_texts(40)
+    how = {**FAST, "threshold": "cv", "max_epochs": 4, "verbose": 1}
+    DiceTextClassifier(tiny_bert, callbacks=[Clock()], **how).fit(X, y)
+    told = [line for line in capsys.readouterr().err.splitlines() if "so training takes" in line]
+    # Of 20 steps 6 are over, and five folds take as long again each.
+    assert told[0].endswith(": 1 s a step, so training takes about 2 min more")
+    assert len(told) <= 2
