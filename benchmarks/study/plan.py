@@ -53,6 +53,17 @@ def simplest() -> list[Run]:
     ]
 
 
+def tiny() -> list[Run]:
+    """Few rows with the epochs that 200 optimiser steps take, and with 30 at most."""
+    cells = [("BTC", "50"), ("CoNLL03", "50"), ("NCBI-disease", "50"), ("Amazon-Google", "150")]
+    return [
+        Run("MiniLM", corpus, n_rows, "ce", n_epochs, draw)
+        for draw in (NEW_DRAW, NEW_DRAW + 1)
+        for corpus, n_rows in cells
+        for n_epochs in (30, 0)
+    ]
+
+
 def whole() -> list[Run]:
     """Whole corpora: cross-entropy and dice with two seeds first, then the other losses."""
     first = [
@@ -144,6 +155,7 @@ def teacher() -> list[Run]:
 
 PARTS: dict[str, Callable[[], list[Run]]] = {
     "simplest": simplest,
+    "tiny": tiny,
     "confirm": confirm,
     "whole": whole,
     "thousand": thousand,
