@@ -1,7 +1,7 @@
 """Readers and writers of corpora and annotation tools, and generators of imbalanced text."""
 
 from ._conll import read_conll, write_conll
-from ._conllu import read_conllu, split_into_characters
+from ._conllu import read_conllu
 from ._doccano import read_doccano, write_doccano
 from ._label_studio import read_label_studio, write_label_studio
 from ._labeled_text import read_labeled_text
@@ -25,7 +25,6 @@ __all__ = [
     "read_labeled_text",
     "read_pairs",
     "read_squad",
-    "split_into_characters",
     "words_from_spans",
     "write_conll",
     "write_doccano",

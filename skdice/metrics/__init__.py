@@ -14,12 +14,10 @@ from ._entities import (
 )
 from ._row_counts import RowCounts, count_by_label, count_rows, divide
 from ._scores import (
-    bootstrap_interval,
     entity_classification_report,
     entity_f1_score,
     entity_f1_scorer,
     entity_precision_recall_fscore_support,
-    resampled_sums,
     tag_f1_score,
     tag_f1_scorer,
 )
@@ -35,7 +33,6 @@ from ._squad import (
 
 __all__ = [
     "EntitySpan",
-    "bootstrap_interval",
     "entity_classification_report",
     "entity_f1_score",
     "entity_f1_scorer",

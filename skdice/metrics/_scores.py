@@ -1,19 +1,17 @@
-"""Precision, recall and F1 of whole entities and of single tags, and resamples of their counts."""
+"""Precision, recall and F1 of whole entities and of single tags."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import make_scorer
 
-from .._inputs import check_rows
 from .._parameters import check_number, check_option
 from .._typing import TagSequences
-from ._entities import check_same_number, check_scheme, check_tag_sequences, find_entities
-from ._row_counts import count_by_label, count_rows, precision_recall_f1
+from ._entities import check_scheme, check_tag_sequences, find_entities
+from ._row_counts import count_by_label, precision_recall_f1
 
 Score = float | NDArray[np.float64]
 Support = int | NDArray[np.int64]
@@ -270,74 +268,6 @@ def _average(
         scores = [float(np.average(score, weights=weights)) for score in scores]
     precision, recall, f1 = scores
     return precision, recall, f1, actual if average is None else support
-
-
-def resampled_sums(counts: np.ndarray, n_resamples: int, random_state: int) -> NDArray[np.float64]:
-    """Return sums of counts over rows drawn with replacement, (n_resamples, n_counts)."""
-    rng = np.random.default_rng(random_state)
-    n_rows, wide = len(counts), counts.astype(np.float64)
-    sums = np.empty((n_resamples, wide.shape[1]))
-    for total in sums:
-        times_drawn = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
-        np.matmul(times_drawn.astype(np.float64), wide, out=total)
-    return sums
-
-
-def bootstrap_interval(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    metric: Callable[..., Any] = entity_f1_score,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    random_state: int = 0,
-) -> tuple[float, float]:
-    """Compute the ends of an interval of a score over test rows: the percentile bootstrap.
-
-    It covers other test rows of the same kind. It covers neither other training rows nor other
-    seeds, which change the score as much if there are few rows.
-
-    Parameters
-    ----------
-    y_true, y_pred : list, Series or array of rows
-        As the metric takes them; rows are drawn with replacement, sentences as a whole.
-    metric : callable, default=entity_f1_score
-        ``metric(y_true, y_pred)``, called for each resample, unless it is the default, whose counts
-        are added up.
-    confidence_level : float, default=0.95
-    n_resamples : int, default=1000
-    random_state : int, default=0
-
-    Raises
-    ------
-    ValueError
-        If the numbers of rows differ, or there are none, or a parameter is out of range.
-
-    Examples
-    --------
-    >>> from skdice.metrics import bootstrap_interval
-    >>> y_true = [["B-PER", "O"], ["O", "B-LOC"], ["B-LOC", "O"], ["O", "B-PER"]] * 25
-    >>> y_pred = [["B-PER", "O"], ["O", "B-LOC"], ["B-LOC", "O"], ["O", "O"]] * 25
-    >>> low, high = bootstrap_interval(y_true, y_pred)
-    >>> round(low, 3), round(high, 3)
-    (0.795, 0.907)
-    """
-    owner = "bootstrap_interval"
-    check_number(owner, "confidence_level", confidence_level, low=0, high=1, closed="neither")
-    check_number(owner, "n_resamples", n_resamples, low=1, integer=True)
-    true, pred = check_rows(y_true, "y_true", "rows"), check_rows(y_pred, "y_pred", "rows")
-    check_same_number(true, pred, "rows")
-    if metric is entity_f1_score:
-        counts = count_rows("entities", *check_tag_sequences(y_true, y_pred, are_entities=True))
-        sums = resampled_sums(counts.counts, n_resamples, random_state)
-        scores = counts.scores(sums)[:, counts.metrics.index("f1")]
-    else:
-        rng = np.random.default_rng(random_state)
-        draws = (rng.integers(len(true), size=len(true)) for _ in range(n_resamples))
-        scores = np.array([metric([true[i] for i in d], [pred[i] for i in d]) for d in draws])
-    tail = (1 - confidence_level) / 2
-    low, high = np.quantile(scores, [tail, 1 - tail])
-    return float(low), float(high)
 
 
 # Other options by scikit-learn's make_scorer(entity_f1_score, mode="strict", scheme="IOBES").

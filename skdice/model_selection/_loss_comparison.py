@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .._parameters import check_option
-from ..metrics import RowCounts, resampled_sums
+from ..metrics import RowCounts
 
 _N_RESAMPLES = 2000
 _LATEX = str.maketrans(
@@ -232,7 +232,7 @@ class LossComparison:
         scores = self.frame[list(self.metrics)].to_numpy().reshape(*shape, -1).mean(axis=1)
         # All runs in one table, so that they have the same resamples.
         counts = [run.counts.counts for run in self._runs]
-        sums = resampled_sums(np.concatenate(counts, axis=1), _N_RESAMPLES, 0)
+        sums = _resampled_sums(np.concatenate(counts, axis=1))
         # A run that predicts other labels has other columns.
         parts = np.split(sums, np.cumsum([count.shape[1] for count in counts])[:-1], axis=1)
         resampled = np.stack([run.counts.scores(part) for run, part in zip(self._runs, parts)])
@@ -240,6 +240,16 @@ class LossComparison:
         base = self.losses.index(self.baseline)
         bounds = np.quantile(resampled - resampled[base], [0.025, 0.975], axis=1)
         return 100 * np.stack([scores - scores[base], *bounds], axis=1)
+
+
+def _resampled_sums(counts: np.ndarray) -> np.ndarray:
+    """Return sums of counts over rows drawn with replacement, (n_resamples, n_counts)."""
+    rng, n_rows, wide = np.random.default_rng(0), len(counts), counts.astype(np.float64)
+    sums = np.empty((_N_RESAMPLES, wide.shape[1]))
+    for total in sums:
+        times_drawn = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
+        np.matmul(times_drawn.astype(np.float64), wide, out=total)
+    return sums
 
 
 def _escape_markdown(text: str) -> str:

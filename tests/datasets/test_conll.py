@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.datasets import read_conll, read_conllu, split_into_characters, write_conll
-from skdice.metrics import get_entities
+from skdice.datasets import read_conll, read_conllu, write_conll
 
 
 @pytest.mark.parametrize("content, X, y", [
@@ -106,35 +105,3 @@ class TestReading:
         assert read_conllu(path, tag="xpos") == ([["a", "b"]], [["NN", "VB"]])
         path = write(text(line(1, "a", "NOUN", "_")))
         assert read_conllu(str(path), tag="upos") == ([["a"]], [["NOUN"]])
-
-
-class TestCharacters:
-    sentence = st.lists(
-        st.tuples(st.text(min_size=1), st.sampled_from(["NOUN", "-", "B-X", "O"])), max_size=6
-    )
-
-    @settings(max_examples=60, deadline=None)
-    @given(st.lists(sentence, max_size=4))
-    def test_words_and_tags_can_be_told_again(self, sentences):
-        X = [[word for word, _ in row] for row in sentences]
-        y = [[tag for _, tag in row] for row in sentences]
-        chars, tags = split_into_characters(X, y)
-        assert all(len(char) == 1 for row in chars for char in row)
-        assert [len(row) for row in chars] == [len(row) for row in tags]
-        again = [
-            [("".join(row[start:end]), label) for start, end, label in get_entities(row_tags)]
-            for row, row_tags in zip(chars, tags)
-        ]
-        assert again == sentences
-
-    @pytest.mark.parametrize("X, y, message", [
-        ([["a"]], [], "got 1 rows of X and 0 of y"),
-        ([["a"], ["b"]], [["X"], []], "row 1 has 1 words and 0 tags"),
-        ([["a", ""]], [["X", "X"]], "words must not be empty.* row 0"),
-        ([["a"]], [[""]], "tags must not be empty.* row 0"),
-        (["a"], [["X"]], "row 0 is the bare string 'a'"),
-        ([[1]], [["X"]], "position 0 of row 0 of X"),
-    ])  # fmt: skip
-    def test_errors(self, X, y, message):
-        with pytest.raises(ValueError, match=message):
-            split_into_characters(X, y)

@@ -35,10 +35,6 @@ def test_conllu(name, n_sentences, n_words, n_upos, n_xpos):
     assert sum(map(len, X)) == sum(map(len, y)) == n_words
     assert len({tag for tags in y for tag in tags}) == n_upos
     assert len({tag for tags in xpos for tag in tags}) == n_xpos
-    chars, char_tags = datasets.split_into_characters(X, y)
-    assert ["".join(row) for row in chars] == ["".join(row) for row in X]
-    starts = Counter(tag[2:] for row in char_tags for tag in row if tag.startswith("B-"))
-    assert starts == Counter(tag for row in y for tag in row)
 
 
 @pytest.mark.parametrize("reader, name, counts", [
