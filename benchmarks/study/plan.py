@@ -39,11 +39,11 @@ def simplest() -> list[Run]:
     Of cross-entropy with 30 epochs, dice and both, seed 0 of the first two draws was run before.
     """
     controls, half = (("ce+ce", 0), ("ce", 43)), ("ce, half the rate", 0)
-    others = (("ce", 0), ("ce+dice", 0), ("dice", 0))
+    others, short = (("ce", 0), ("ce+dice", 0), ("dice", 0)), ("ce+ce, 15 and 15", 0)
     first = [(NEW_DRAW, 0), (NEW_DRAW + 1, 0)]
     cells = [(NEW_DRAW, 1), (NEW_DRAW + 1, 1), (NEW_DRAW + 2, 0), (NEW_DRAW + 2, 1)]
-    blocks = [(controls, first), ((half, *others), first)]
-    blocks += [((*controls, half, *others), [cell]) for cell in cells]
+    blocks = [((*controls, short), [cell]) for cell in first] + [((half, *others), first)]
+    blocks += [((*controls, short, half, *others), [cell]) for cell in cells]
     return [
         Run("MiniLM", corpus, "250", *way, *cell)
         for ways, cells_of_block in blocks

@@ -65,6 +65,7 @@ CONTENDERS = {
     # MiniLM's rates are 2e-4, and 1e-3 of a new head.
     "ce, half the rate": Contender({"loss": "ce", "lr": 1e-4, "head_lr": 5e-4}),
     "ce+ce": Contender({"loss": "ce"}, averaged=(21, 22)),
+    "ce+ce, 15 and 15": Contender({"loss": "ce"}, averaged=(15, 15)),
     "ce, all rows": Contender({"loss": "ce", "negative_ratio": None}),
     "dice, all rows": Contender({"loss": "dice", "negative_ratio": None}),
     "wce, all rows": Contender({"loss": "wce", "negative_ratio": None}),
