@@ -42,15 +42,18 @@ def simplest() -> list[Run]:
     others, short = (("ce", 0), ("ce+dice", 0), ("dice", 0)), ("ce+ce, 15 and 15", 0)
     first = [(NEW_DRAW, 0), (NEW_DRAW + 1, 0)]
     cells = [(NEW_DRAW, 1), (NEW_DRAW + 1, 1), (NEW_DRAW + 2, 0), (NEW_DRAW + 2, 1)]
+    of_e5 = [("BTC", NEW_DRAW), ("re3d", NEW_DRAW), ("BTC", NEW_DRAW + 1)]
+    deep = [Run("E5", corpus, "250", *short, draw, 0) for corpus, draw in of_e5]
     blocks = [((*controls, short), [cell]) for cell in first] + [((half, *others), first)]
     blocks += [((*controls, short, half, *others), [cell]) for cell in cells]
-    return [
+    runs = [
         Run("MiniLM", corpus, "250", *way, *cell)
         for ways, cells_of_block in blocks
         for cell in cells_of_block
         for corpus in CORPORA
         for way in ways
     ]
+    return runs[:18] + deep + runs[18:]  # After the first cell.
 
 
 def tiny() -> list[Run]:

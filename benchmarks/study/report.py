@@ -80,6 +80,7 @@ def simplest(done: pd.DataFrame) -> pd.DataFrame:
     ways; its mean is that over corpora, and its interval has the cells of a corpus as its noise.
     """
     runs = runs_of(done, "simplest")
+    runs = runs[runs["encoder"] == "MiniLM"]
     ways = runs["contender"] + runs["epochs"].map({0: "", 43: ", 43 epochs"})
     cells = ["corpus", "draw", "seed"]
     f1 = runs.assign(way=ways).pivot(index=cells, columns="way", values="f1")
