@@ -16,10 +16,10 @@ from sklearn.exceptions import NotFittedError
 from .._inputs import check_groups, check_sample_weight
 from .._parameters import check_parameters
 from ..exceptions import warn
-from ..fitting import Fitted, Given, fit, logits_of, out_of_fold_scores, settings_of
+from ..fitting import Fitted, Given, fit, network_of, out_of_fold_scores, settings_of
 from ..losses import Loss
 from ..nn import TextNet, check_callbacks, count_processes, failing_together, shared_seed
-from ..tasks import Logits, Rows, Task, TeachableTask, read_fit_rows
+from ..tasks import Network, Rows, Task, TeachableTask, read_fit_rows
 from ..text import WordTokenizer
 from ._saving import SavedEstimator
 from ._shared import CONTAINERS, FITTED_ATTRIBUTES
@@ -287,13 +287,13 @@ class Internals(Generic[T]):
         return replace(task, **{name: getattr(estimator, name) for name in names})
 
     @property
-    def logits(self) -> Logits:
+    def network(self) -> Network:
         """The network as the task sees it, computed as ``runtime`` says."""
         estimator, fitted = self.estimator, self.fitted
         # They may be set after the fit.
         check_parameters(estimator, ("runtime", "batch_size", "verbose"))
         runtime = estimator.runtime
-        return logits_of(fitted.task, fitted.net, fitted.reader, estimator, runtime)
+        return network_of(fitted.task, fitted.net, fitted.reader, estimator, runtime)
 
     def predict_scored(self, X: Any) -> tuple[Any, Any]:
         """Return what a tagger or classifier predicts and its probabilities, at the cost of one."""
@@ -319,7 +319,7 @@ class Internals(Generic[T]):
 
     def decision_scores(self, rows: Sequence[Any]) -> list[Any]:
         """Return the scores of each checked row that the decision is made on."""
-        return self.task.scores(rows, self.fitted.reader, self.logits)
+        return self.task.scores(rows, self.network)
 
     def out_of_fold_scores(
         self, X: Any, y: Any, weight: Any = None, groups: Any = None, *, n_folds: int

@@ -145,7 +145,7 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
         """
         inner = self._ready()
         rows = inner.read_labelled(X, y, sample_weight)
-        return inner.task.validator(rows, inner.fitted.reader)(inner.logits)
+        return inner.task.validator(rows, inner.network)()
 
     def _feature_names(self, X: Any) -> np.ndarray | None:
         columns = column_names(X)
@@ -157,4 +157,4 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
         """Return the logits of X, of a table with the columns of the fit."""
         inner = self._ready()
         self._check_feature_names(X)
-        return inner.task.row_logits(inner.task.read_X(X), inner.fitted.reader, inner.logits)
+        return inner.task.row_logits(inner.task.read_X(X), inner.network)

@@ -143,7 +143,7 @@ class DiceSpanExtractor(TextEstimator[Answering]):
         task = inner.task
         rows = task.read_X(X)
         encoded = task.encode(rows, inner.fitted.reader)
-        found = task.find(encoded, inner.logits, task.n_best if n_best is None else n_best)
+        found = task.find(encoded, inner.network, task.n_best if n_best is None else n_best)
         return object_array(
             [
                 [Answer(context[a:b], a, b, score) for a, b, score in candidates.spans]
@@ -171,7 +171,7 @@ class DiceSpanExtractor(TextEstimator[Answering]):
         """Return the task, the checked rows, and the best span of each."""
         inner = self._ready()
         rows = inner.task.read_X(X)
-        return inner.task, rows, inner.task.scores(rows, inner.fitted.reader, inner.logits)
+        return inner.task, rows, inner.task.scores(rows, inner.network)
 
     def score(self, X: Questions, y: Answers) -> float:
         """Return the F1 of SQuAD (version 2.0).

@@ -132,17 +132,13 @@ class DiceTokenTagger(WordTagger[Tagging]):
         ndarray of shape (n_sentences,), object
             An array of shape (n_words, n_classes) for each sentence; columns as ``classes_``.
         """
-        inner = self._ready()
-        dataset = inner.task.encode(check_token_lists(X), inner.fitted.reader)
-        found = inner.task.decoder.probabilities(inner.logits(dataset), dataset.item_offsets)
-        return object_array(found)
+        return self._predict_scored(X)[1]
 
     def _predict_scored(
         self, X: TokenLists
     ) -> tuple[ObjectArray[list[str]], ObjectArray[np.ndarray]]:
         inner = self._ready()
-        sentences = check_token_lists(X)
-        tags, p = inner.task.predict_scored(sentences, inner.fitted.reader, inner.logits)
+        tags, p = inner.task.predict_scored(check_token_lists(X), inner.network)
         return object_array(tags), object_array(p)
 
     def check_parameters(self) -> None:

@@ -45,7 +45,7 @@ class WordTagger(TextEstimator[T]):
             A list of str for each sentence, one tag per word.
         """
         inner = self._ready()
-        tags = inner.task.predict_tags(check_token_lists(X), inner.fitted.reader, inner.logits)
+        tags = inner.task.predict_tags(check_token_lists(X), inner.network)
         return object_array(tags)
 
     def predict_spans(
@@ -75,7 +75,7 @@ class WordTagger(TextEstimator[T]):
         inner = self._ready()
         task, sentences = inner.task, check_token_lists(X)
         lowest = check_threshold(threshold, task.entity_labels)
-        found = task.predict_entities(sentences, inner.fitted.reader, inner.logits)
+        found = task.predict_entities(sentences, inner.network)
         return object_array([keep_above(row, lowest) for row in found])
 
     def predict_entities(
@@ -163,7 +163,7 @@ class WordTagger(TextEstimator[T]):
         rows, task = inner.read_labelled(X, y), inner.task
         if task.scheme is None:
             warn_of_background(rows.y)
-        return task.validator(rows, inner.fitted.reader)(inner.logits)
+        return task.validator(rows, inner.network)()
 
     def _iterate(self, inner: Internals[T], X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
         rows = enumerate(X)
@@ -177,6 +177,6 @@ class WordTagger(TextEstimator[T]):
             except Exception as stopped:  # The rows before it are tagged first.
                 error = stopped
             is_over = len(chunk) < _STREAM_SENTENCES
-            yield from inner.task.predict_tags(chunk, inner.fitted.reader, inner.logits)
+            yield from inner.task.predict_tags(chunk, inner.network)
             if error is not None:
                 raise error

@@ -2,7 +2,7 @@
 
 from ._fit import fit, out_of_fold_scores
 from ._fitted import Fitted
-from ._network import logits_of, make_net
+from ._network import make_net, network_of
 from ._plan import choose, open_rates
 from ._prepare import Given, prepare
 from ._settings import Settings, settings_of

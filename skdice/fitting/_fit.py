@@ -10,9 +10,9 @@ from sklearn.base import clone
 from .._inputs import count_of
 from ..exceptions import silent
 from ..losses import LossName
-from ..tasks import Logits, Rows, Task, TeachableTask, TeacherLabels, in_columns, split_folds
+from ..tasks import Network, Rows, Task, TeachableTask, TeacherLabels, in_columns, split_folds
 from ._fitted import Fitted
-from ._network import logits_of
+from ._network import network_of
 from ._plan import choose
 from ._prepare import Given, Labelled, prepare
 from ._train import Trained, train
@@ -57,9 +57,9 @@ def _decide(trained: Trained) -> Outcome:
     )
     if error is not None or fitted.task.tuning != "validation" or valid is None:
         return Outcome(fitted, error)
-    logits = logits_of(fitted.task, fitted.net, fitted.reader, plan.settings)
+    network = network_of(fitted.task, fitted.net, fitted.reader, plan.settings)
     where = f"the {len(valid):,} rows that are held out"
-    return _tuned(fitted, valid, lambda: fitted.task.scores(valid.X, fitted.reader, logits), where)
+    return _tuned(fitted, valid, lambda: fitted.task.scores(valid.X, network), where)
 
 
 def _tuned(fitted: Fitted, rows: Rows, scores: Callable[[], list[Any]], where: str) -> Outcome:
@@ -117,8 +117,8 @@ def _label(task: Task, given: Given) -> Labelled | None:
     with silent():
         fitted = _fit_rows(task, teacher, None)
         assert isinstance(fitted.task, TeachableTask)
-        logits = logits_of(fitted.task, fitted.net, fitted.reader, settings)
-        return fitted.task.label(unlabeled.X, fitted.reader, logits)
+        network = network_of(fitted.task, fitted.net, fitted.reader, settings)
+        return fitted.task.label(unlabeled.X, network)
 
 
 def out_of_fold_scores(task: Task, given: Given, n_folds: int = N_FOLDS) -> list[Any]:
@@ -129,9 +129,9 @@ def out_of_fold_scores(task: Task, given: Given, n_folds: int = N_FOLDS) -> list
     or rows of a class. Fewer than two are a ValueError.
     """
     found: list[Any] = [None] * len(given.rows)
-    for part, logits, test in _fit_parts(task, given, _splits(task, given, n_folds)):
+    for part, network, test in _fit_parts(task, given, _splits(task, given, n_folds)):
         with silent():
-            scores = part.task.scores(given.rows.take(test).X, part.reader, logits)
+            scores = part.task.scores(given.rows.take(test).X, network)
         known, classes = part.task.class_names, task.class_names
         if task.head.classes is not None and known != classes:
             lowest = min((float(row.min()) for row in scores if row.size), default=0.0)
@@ -167,9 +167,9 @@ def _compare_losses(task: Task, given: Given) -> Choice:
         settings = replace(given.settings, loss=name, checkpoint_dir=None)
         of_loss = replace(given.within(1 / (len(_CV_LOSSES) - n_before)), settings=settings)
         scores, weights = [], []
-        for part, logits, test in _fit_parts(task, of_loss, used):
+        for part, network, test in _fit_parts(task, of_loss, used):
             tested, metric = rows.take(test), part.task.metric_name
-            scores.append(part.task.validator(tested, part.reader)(logits))
+            scores.append(part.task.validator(tested, network)())
             weights.append(len(tested) if tested.weight is None else tested.weight.sum())
         means[name] = float(np.average(scores, weights=weights))
     best = max(means, key=lambda name: means[name])
@@ -184,7 +184,7 @@ def _splits(task: Task, given: Given, n_folds: int) -> _Splits:
 
 def _fit_parts(
     task: Task, given: Given, splits: _Splits
-) -> Iterator[tuple[Fitted, Logits, np.ndarray]]:
+) -> Iterator[tuple[Fitted, Network, np.ndarray]]:
     """Fit the training rows of each split; yield the fit, its network and the test rows."""
     for n_before, (learned, test) in enumerate(splits):
         # Callbacks collect what they see of one fit.
@@ -196,7 +196,7 @@ def _fit_parts(
         part = replace(part, settings=settings, rows=rows, choices={}, rest=rest)
         with silent():
             fitted = _fit_rows(task, part, _label(task, part))
-        yield fitted, logits_of(fitted.task, fitted.net, fitted.reader, settings), test
+        yield fitted, network_of(fitted.task, fitted.net, fitted.reader, settings), test
 
 
 def _find_errors(task: Task, rows: Rows, splits: _Splits, loss: Any) -> dict[int, ValueError]:

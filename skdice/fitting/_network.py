@@ -18,7 +18,7 @@ from ..nn import (
     denormals_flushed,
     onnx_network,
 )
-from ..tasks import Logits, Task
+from ..tasks import Network, Task
 from ..text import EncodedDataset, TextReader
 from ._settings import Settings
 
@@ -77,10 +77,10 @@ def make_batcher(
     return Batcher(dataset, n_windows, tokenizer.pad_id, pads_left)
 
 
-def logits_of(
+def network_of(
     task: Task, net: TextNet, reader: TextReader, settings: Settings, runtime: str = "torch"
-) -> Logits:
-    """Return a network as a task sees it: a function from encoded texts to logits."""
+) -> Network:
+    """Return a network as a task sees it."""
 
     def logits(dataset: EncodedDataset) -> np.ndarray:
         module, head = net.module_, task.head
@@ -100,4 +100,4 @@ def logits_of(
             return found
         return TagChain(head.transitions, dataset.item_offsets).predict(found)
 
-    return logits
+    return Network(reader, logits)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..nn import current_ranks, read_model, resolve_device, resolve_precision, works_on
-from ..tasks import Rows, Task, TeachableTask, TeacherLabels, TrainingSet
+from ..tasks import Rows, Task, TeachableTask, TeacherLabels, TrainingSet, split_rows
 from ..text import TextReader
 from ._initial_weights import BEGINNINGS, Beginning, InitialWeights, Seen
 from ._settings import Settings
@@ -43,9 +43,12 @@ class Given:
 
     def split(self) -> tuple[Rows, Rows | None, np.random.Generator]:
         """Return the rows to train on, those to validate on, and what draws the order of texts."""
+        rows, fraction = self.rows, self.settings.validation_fraction
         rng = np.random.default_rng(self.seed)
-        training, held_out = self.rows.split(self.settings.validation_fraction, rng)
-        return training, held_out if self.valid is None else self.valid, rng
+        if fraction is None:
+            return rows, self.valid, rng
+        train, valid = split_rows(len(rows), fraction, rng, rows.strata, rows.groups)
+        return rows.take(train), rows.take(valid), rng
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -4,7 +4,6 @@ import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -32,7 +31,7 @@ from ..nn import (
     seed_generators,
     seeded,
 )
-from ._network import NET_SETTINGS, logits_of, make_batcher, make_net
+from ._network import NET_SETTINGS, make_batcher, make_net, network_of
 from ._plan import Merge, Plan, Run, begin_again
 from ._settings import Settings
 from .auto import Choice
@@ -171,8 +170,8 @@ def _validate(plan: Plan, net: TextNet) -> Callable[[], float]:
     """Return a function that scores a network on the rows to validate on."""
     prepared, task = plan.prepared, plan.prepared.task
     assert prepared.valid is not None
-    score = task.validator(prepared.valid, prepared.reader)
-    return partial(score, logits_of(task, net, prepared.reader, plan.settings))
+    network = network_of(task, net, prepared.reader, plan.settings)
+    return task.validator(prepared.valid, network)
 
 
 def _train_network(plan: Plan, run: Run, number: int) -> Done:

@@ -8,4 +8,4 @@ from ._querying import Querying, check_queries, default_query
 from ._rows import Rows, TeacherLabels, in_columns, read_fit_rows, split_folds, split_rows
 from ._tagging import BIASES, Tagging, WordTask, warn_of_background
 from ._targets import check_indicator, check_known_columns
-from ._task import LabelFacts, Logits, Task, TaskName, TeachableTask, TrainingSet
+from ._task import LabelFacts, Network, Task, TaskName, TeachableTask, TrainingSet

@@ -37,15 +37,7 @@ from ..text import (
 from ._decisions import best_cut
 from ._goal import F1, Goal
 from ._rows import Label, Row, Rows, take
-from ._task import (
-    HeadSpec,
-    LabelFacts,
-    Logits,
-    Task,
-    TaskInfo,
-    TrainingSet,
-    correct_draw,
-)
+from ._task import HeadSpec, LabelFacts, Network, Task, TaskInfo, TrainingSet, correct_draw
 
 _FIELDS = ("question", "context")
 
@@ -186,29 +178,29 @@ class Answering(Task):
             shift[items], each[items] = found
         return shift, each
 
-    def find(self, encoded: EncodedQuestions, logits: Logits, n_best: int) -> list[Candidates]:
+    def find(self, encoded: EncodedQuestions, network: Network, n_best: int) -> list[Candidates]:
         """Return the best spans of each question."""
         decoder = SpanDecoder(self.max_answer_length, n_best)
-        return decoder.decode(encoded, logits(encoded.dataset))
+        return decoder.decode(encoded, network.logits(encoded.dataset))
 
     def answers(self, found: Sequence[Candidates], rows: Sequence[Row]) -> list[str]:
         """Return the answer to each question, "" for none."""
         assert self.null_threshold is not None
         return pick_answers(found, contexts_of(rows), self.null_threshold)
 
-    def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
-        encoded = self.encode(rows.X, reader)
+    def validator(self, rows: Rows, network: Network) -> Callable[[], float]:
+        encoded = self.encode(rows.X, network.reader)
 
-        def validate(logits: Logits) -> float:
-            found = self.find(encoded, logits, n_best=1)
+        def validate() -> float:
+            found = self.find(encoded, network, n_best=1)
             task = self if self.tuning is None else self.tune(rows, found)
             f1 = score_rows(rows.y.answers, task.answers(found, rows.X), "2.0").f1
             return float(np.average(f1, weights=rows.weight))
 
         return validate
 
-    def scores(self, rows: Sequence[Row], reader: TextReader, logits: Logits) -> list[Candidates]:
-        return self.find(self.encode(rows, reader), logits, n_best=1)
+    def scores(self, rows: Sequence[Row], network: Network) -> list[Candidates]:
+        return self.find(self.encode(rows, network.reader), network, n_best=1)
 
     def tune(self, rows: Rows, scores: Sequence[Candidates], goal: Goal = F1) -> Self:
         y, contexts = rows.y.answers, contexts_of(rows.X)

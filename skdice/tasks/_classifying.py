@@ -18,15 +18,7 @@ from ._decisions import BinaryThreshold, Decision, LabelThresholds, ShiftedArgma
 from ._goal import F1, Goal
 from ._rows import ClassLabels, Label, Row, Rows
 from ._targets import check_indicator, check_known_columns, check_labels, is_indicator
-from ._task import (
-    HeadSpec,
-    LabelFacts,
-    Logits,
-    TaskInfo,
-    TeachableTask,
-    TrainingSet,
-    positives_first,
-)
+from ._task import HeadSpec, LabelFacts, Network, TaskInfo, TeachableTask, TrainingSet
 
 # A row without a label is not learned as a class with a lower probability.
 _UNLIKELY = 0.03
@@ -134,10 +126,7 @@ class Classifying(TeachableTask):
         return None
 
     def windows(
-        self,
-        rows: Sequence[Row],
-        reader: TextReader,
-        number: np.ndarray | None = None,
+        self, rows: Sequence[Row], reader: TextReader, number: np.ndarray | None = None
     ) -> tuple[EncodedDataset, np.ndarray]:
         """Return rows as windows of pieces, and which rows are cut."""
         return encode_rows(rows, self.info.n_texts, reader, self.truncation, number)
@@ -155,7 +144,7 @@ class Classifying(TeachableTask):
         weight, shift = dataset.text_weight, dataset.offset
         if self.is_multilabel:
             counts = np.stack([weight @ (1 - target), weight @ target], axis=1)
-            group = positives_first(dataset, np.any(target, axis=1))
+            group = dataset.positives_first(np.any(target, axis=1))
         else:
             counts = np.bincount(target, weight, minlength=len(self.classes))
             by_frequency = np.argsort(np.bincount(target), kind="stable")
@@ -214,9 +203,9 @@ class Classifying(TeachableTask):
         """Return the labels that a decision predicts, or its 0/1 matrix as it is."""
         return predicted if self.is_multilabel else self.classes[predicted]
 
-    def row_logits(self, rows: Sequence[Row], reader: TextReader, logits: Logits) -> np.ndarray:
+    def row_logits(self, rows: Sequence[Row], network: Network) -> np.ndarray:
         """Return the float64 logits of rows, of shape (n_rows, n_classes)."""
-        return logits(self.encode(rows, reader)).astype(np.float64)
+        return network.logits(self.encode(rows, network.reader)).astype(np.float64)
 
     def known(self, labels: ClassLabels) -> np.ndarray:
         """Return labels to compare predictions with; they must be of the kind of the fit."""
@@ -238,17 +227,18 @@ class Classifying(TeachableTask):
                 )
         return labels.values
 
-    def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
-        dataset, labels = self.encode(rows.X, reader, number=rows.number), self.known(rows.y)
+    def validator(self, rows: Rows, network: Network) -> Callable[[], float]:
+        dataset = self.encode(rows.X, network.reader, number=rows.number)
+        labels = self.known(rows.y)
 
-        def validate(logits: Logits) -> float:
-            predicted = self.decide(logits(dataset).astype(np.float64))
+        def validate() -> float:
+            predicted = self.decide(network.logits(dataset).astype(np.float64))
             return self.metric(labels, predicted, rows.weight)
 
         return validate
 
-    def scores(self, rows: Sequence[Row], reader: TextReader, logits: Logits) -> list[np.ndarray]:
-        return list(self.row_logits(rows, reader, logits))
+    def scores(self, rows: Sequence[Row], network: Network) -> list[np.ndarray]:
+        return list(self.row_logits(rows, network))
 
     def tune(self, rows: Rows, scores: Sequence[np.ndarray], goal: Goal = F1) -> Self:
         labels = self.known(rows.y)
@@ -288,10 +278,8 @@ class Classifying(TeachableTask):
             goal.warn_if_missed({f"the label {n!r}": found for n, found in zip(names, reached)})
         return replace(self, decision=decision)
 
-    def label(
-        self, rows: Sequence[Row], reader: TextReader, logits: Logits
-    ) -> list[tuple[ClassLabels, np.ndarray]]:
-        found = self.row_logits(rows, reader, logits)
+    def label(self, rows: Sequence[Row], network: Network) -> list[tuple[ClassLabels, np.ndarray]]:
+        found = self.row_logits(rows, network)
         p = expit(found) if self.is_multilabel else softmax(found, axis=1)
         predicted = ClassLabels((found > 0).astype(np.int64), self.classes)
         return self.taught(self.class_names, predicted, p)

@@ -23,18 +23,10 @@ from ..text import (
     write_tags,
 )
 from ._goal import F1, Goal, choose_decision
-from ._rows import Rows
+from ._rows import Row, Rows
 from ._tagging import WordTask
 from ._targets import GoldEntities, check_entities, find_overlap
-from ._task import (
-    HeadSpec,
-    LabelFacts,
-    Logits,
-    TaskInfo,
-    TrainingSet,
-    correct_draw,
-    positives_first,
-)
+from ._task import HeadSpec, LabelFacts, Network, TaskInfo, TrainingSet, correct_draw
 
 # Size of the vectors of a word, as start and as end, whose product scores a match.
 _MATCH_SIZE = 64
@@ -154,7 +146,7 @@ class Querying(WordTask):
 
     def encode(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Row],
         reader: TextReader,
         spans: list[list[tuple[int, int, str]]] | None = None,
         weight: np.ndarray | None = None,
@@ -182,7 +174,7 @@ class Querying(WordTask):
         if sampled:  # Each sentence with each query is a text.
             dataset, windows_per_text = encoded.by_query(), 1
             assert dataset.target is not None
-            group = positives_first(dataset, dataset.target[:, 0] == 1)
+            group = dataset.positives_first(dataset.target[:, 0] == 1)
         return TrainingSet(
             dataset=dataset,
             labels=[0, 1],
@@ -224,11 +216,7 @@ class Querying(WordTask):
         return self.labels
 
     def find(
-        self,
-        sentences: Sequence[Sequence[str]],
-        reader: TextReader,
-        logits: Logits,
-        cut: Threshold | None = None,
+        self, sentences: Sequence[Row], network: Network, cut: Threshold | None = None
     ) -> Found:
         """Return all spans with the lowest of their three logits, which exceeds the cut.
 
@@ -239,8 +227,8 @@ class Querying(WordTask):
             cut = {label: float(logit(p)) for label, p in each.items()}
         found: Found = []
         for start in range(0, len(sentences), _CHUNK_SENTENCES):
-            encoded = self.encode(sentences[start : start + _CHUNK_SENTENCES], reader)
-            found += find_spans(encoded, logits(encoded.dataset), self.labels, cut)
+            encoded = self.encode(sentences[start : start + _CHUNK_SENTENCES], network.reader)
+            found += find_spans(encoded, network.logits(encoded.dataset), self.labels, cut)
         return found
 
     def entities(self, found: Found) -> list[list[Entity]]:
@@ -249,7 +237,7 @@ class Querying(WordTask):
             found = [best_disjoint(spans) for spans in found]
         return _entities(found)
 
-    def tags(self, found: Found, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+    def tags(self, found: Found, sentences: Sequence[Row]) -> list[list[str]]:
         """Return a tag for each word, of the entities without overlaps."""
         assert self.scheme is not None
         return [
@@ -257,19 +245,15 @@ class Querying(WordTask):
             for row, sentence in zip(_entities(map(best_disjoint, found)), sentences)
         ]
 
-    def predict_tags(
-        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
-    ) -> list[list[str]]:
-        return self.tags(self.find(sentences, reader, logits), sentences)
+    def predict_tags(self, sentences: Sequence[Row], network: Network) -> list[list[str]]:
+        return self.tags(self.find(sentences, network), sentences)
 
-    def predict_entities(
-        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
-    ) -> list[list[Entity]]:
-        return self.entities(self.find(sentences, reader, logits))
+    def predict_entities(self, sentences: Sequence[Row], network: Network) -> list[list[Entity]]:
+        return self.entities(self.find(sentences, network))
 
-    def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
-        def validate(logits: Logits) -> float:
-            found = self.predict_entities(rows.X, reader, logits)
+    def validator(self, rows: Rows, network: Network) -> Callable[[], float]:
+        def validate() -> float:
+            found = self.predict_entities(rows.X, network)
             both = [({*true}, {span[:3] for span in row}) for true, row in zip(rows.y.spans, found)]
             counts = [(len(true & pred), len(pred), len(true)) for true, pred in both]
             weight = np.ones(len(rows)) if rows.weight is None else rows.weight
@@ -277,8 +261,8 @@ class Querying(WordTask):
 
         return validate
 
-    def scores(self, rows: Sequence[Sequence[str]], reader: TextReader, logits: Logits) -> Found:
-        return self.find(rows, reader, logits, min(_THRESHOLDS))
+    def scores(self, rows: Sequence[Row], network: Network) -> Found:
+        return self.find(rows, network, min(_THRESHOLDS))
 
     def tune(self, rows: Rows, scores: Sequence[Any], goal: Goal = F1) -> Self:
         gold: GoldEntities = rows.y

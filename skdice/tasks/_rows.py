@@ -109,15 +109,6 @@ class Rows:
         kept = np.arange(len(self)) if kept is None else kept
         return self.take(kept if self.weight is None else kept[self.weight[kept] > 0])
 
-    def split(
-        self, fraction: float | None, rng: np.random.Generator
-    ) -> tuple["Rows", "Rows | None"]:
-        """Return the rows to train on and those to validate on, see :func:`split_rows`."""
-        if fraction is None:
-            return self, None
-        train, valid = split_rows(len(self), fraction, rng, self.strata, self.groups)
-        return self.take(train), self.take(valid)
-
 
 def take(rows: Sequence[T], index: np.ndarray) -> list[T]:
     return [rows[i] for i in index]

@@ -36,17 +36,8 @@ from ..text import (
     keep_above,
 )
 from ._goal import F1, Goal, choose_decision, score_candidates
-from ._rows import Label, Rows
-from ._task import (
-    HeadSpec,
-    LabelFacts,
-    Logits,
-    Task,
-    TaskInfo,
-    TeachableTask,
-    TrainingSet,
-    positives_first,
-)
+from ._rows import Label, Row, Rows
+from ._task import HeadSpec, LabelFacts, Network, Task, TaskInfo, TeachableTask, TrainingSet
 
 # Larger biases would make the sum of the logits of a sentence infinite.
 BIASES: dict[str, Any] = {"low": -1e6, "high": 1e6, "closed": "both"}
@@ -89,15 +80,11 @@ class WordTask(Task):
         """The labels that entities may have."""
 
     @abstractmethod
-    def predict_tags(
-        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
-    ) -> list[list[str]]:
+    def predict_tags(self, sentences: Sequence[Row], network: Network) -> list[list[str]]:
         """Return one tag for each word."""
 
     @abstractmethod
-    def predict_entities(
-        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
-    ) -> list[list[Entity]]:
+    def predict_entities(self, sentences: Sequence[Row], network: Network) -> list[list[Entity]]:
         """Return the entities of each sentence, positions in words."""
 
     def read_X(self, X: object) -> list[list[str]]:
@@ -203,9 +190,9 @@ class Tagging(WordTask, TeachableTask):
 
     def encode(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Row],
         reader: TextReader,
-        tags: Sequence[Sequence[str]] | None = None,
+        tags: Sequence[Row] | None = None,
         weight: np.ndarray | None = None,
     ) -> EncodedDataset:
         """Return sentences as windows of pieces, an item for each word."""
@@ -223,7 +210,7 @@ class Tagging(WordTask, TeachableTask):
         assert target is not None
         weight = np.repeat(dataset.text_weight, np.diff(dataset.item_offsets))
         counts = np.bincount(target, weight, minlength=len(self.classes))
-        group = None if background is None else positives_first(dataset, target != background)
+        group = None if background is None else dataset.positives_first(target != background)
         return TrainingSet(
             dataset=dataset,
             labels=self.classes.tolist(),
@@ -279,41 +266,35 @@ class Tagging(WordTask, TeachableTask):
     def metric_name(self) -> str:
         return "accuracy" if self.scheme is None else "F1"
 
-    def predict_tags(
-        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
-    ) -> list[list[str]]:
-        dataset = self.encode(sentences, reader)
-        return self.decoder.tags(logits(dataset), dataset.item_offsets)
+    def predict_tags(self, sentences: Sequence[Row], network: Network) -> list[list[str]]:
+        dataset = self.encode(sentences, network.reader)
+        return self.decoder.tags(network.logits(dataset), dataset.item_offsets)
 
-    def predict_entities(
-        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
-    ) -> list[list[Entity]]:
-        dataset = self.encode(sentences, reader)
-        return self.decoder.entities(logits(dataset), dataset.item_offsets)
+    def predict_entities(self, sentences: Sequence[Row], network: Network) -> list[list[Entity]]:
+        dataset = self.encode(sentences, network.reader)
+        return self.decoder.entities(network.logits(dataset), dataset.item_offsets)
 
     def predict_scored(
-        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
+        self, sentences: Sequence[Row], network: Network
     ) -> tuple[list[list[str]], list[np.ndarray]]:
         """Return one tag for each word, and the probabilities of all tags."""
-        dataset, decoder = self.encode(sentences, reader), self.decoder
-        found = logits(dataset), dataset.item_offsets
+        dataset, decoder = self.encode(sentences, network.reader), self.decoder
+        found = network.logits(dataset), dataset.item_offsets
         return decoder.tags(*found), decoder.probabilities(*found)
 
-    def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
-        dataset = self.encode(rows.X, reader)
+    def validator(self, rows: Rows, network: Network) -> Callable[[], float]:
+        dataset = self.encode(rows.X, network.reader)
         measure = self.info.name if self.scheme is None else "entities"
 
-        def validate(logits: Logits) -> float:
-            tags = self.decoder.tags(logits(dataset), dataset.item_offsets)
+        def validate() -> float:
+            tags = self.decoder.tags(network.logits(dataset), dataset.item_offsets)
             return count_rows(measure, rows.y, tags).of_all_rows(rows.weight)["f1"]
 
         return validate
 
-    def scores(
-        self, rows: Sequence[Sequence[str]], reader: TextReader, logits: Logits
-    ) -> list[np.ndarray]:
-        dataset = self.encode(rows, reader)
-        return np.split(logits(dataset), dataset.item_offsets[1:-1])
+    def scores(self, rows: Sequence[Row], network: Network) -> list[np.ndarray]:
+        dataset = self.encode(rows, network.reader)
+        return np.split(network.logits(dataset), dataset.item_offsets[1:-1])
 
     def tune(self, rows: Rows, scores: Sequence[np.ndarray], goal: Goal = F1) -> Self:
         if self.background is None:
@@ -351,9 +332,9 @@ class Tagging(WordTask, TeachableTask):
         return replace(self, bias=bias, threshold=0.0)
 
     def label(
-        self, rows: Sequence[Sequence[str]], reader: TextReader, logits: Logits
+        self, rows: Sequence[Row], network: Network
     ) -> list[tuple[list[list[str]], np.ndarray]]:
-        return self.taught(self.class_names, *self.predict_scored(rows, reader, logits))
+        return self.taught(self.class_names, *self.predict_scored(rows, network))
 
     def taught(
         self, classes: Sequence[Label], predicted: list[list[str]], p: Sequence[np.ndarray]
@@ -364,7 +345,7 @@ class Tagging(WordTask, TeachableTask):
         return [(predicted, np.array(sure))]
 
 
-def warn_of_background(tags: Sequence[Sequence[str]]) -> None:
+def warn_of_background(tags: Sequence[Row]) -> None:
     """Warn if one tag covers most words and the tags are not read as entities."""
     counts = Counter(tag for row in tags for tag in row)
     tag, n = max(counts.items(), key=lambda item: item[1], default=("", 0))

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -17,13 +17,19 @@ from ..text import Draw, EncodedDataset, TextReader, capped
 from ._goal import F1, Goal
 from ._rows import Label, Row, Rows
 
-# From encoded texts to their logits, (n_items, n_outputs): a network as a task sees it.
-Logits: TypeAlias = Callable[[EncodedDataset], np.ndarray]
 # The kinds of tasks: by these names the rules of "auto", the networks, the metrics and the command
 # know them.
 TaskName: TypeAlias = Literal["tagging", "query-tagging", "pairs", "texts", "questions"]
 # The rows that a decision is tuned on: those held out, or the training rows, out of fold.
 Tuning: TypeAlias = Literal["validation", "cv"] | None
+
+
+class Network(NamedTuple):
+    """A network as a task sees it."""
+
+    reader: TextReader  # how it reads texts
+    # Returns the logits of encoded texts, (n_items, n_outputs), with the weights of that moment.
+    logits: Callable[[EncodedDataset], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -189,14 +195,6 @@ class TrainingSet:
         return replace(self, ratio=float(ratio), draw=draw)
 
 
-def positives_first(dataset: EncodedDataset, is_positive: np.ndarray) -> np.ndarray:
-    """Return the group of each text, 0 or 1, from which of its items are positive."""
-    text = np.repeat(np.arange(dataset.n_texts), np.diff(dataset.item_offsets))
-    group = np.ones(dataset.n_texts, dtype=np.int64)
-    group[text[is_positive]] = 0
-    return group
-
-
 def correct_draw(
     target: np.ndarray, n_classes: int, weight: np.ndarray, share: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -237,8 +235,7 @@ class Task(ABC):
 
     A task is a frozen value. It begins with the parameters of an estimator, of which None is still
     open. :meth:`learn` returns the task with the facts of the training rows (classes, scheme), and
-    :meth:`tune` the task with another decision. A task has no network: it gets one as a function
-    from encoded texts to logits.
+    :meth:`tune` the task with another decision. A task has no network: it gets one to predict with.
     """
 
     info: ClassVar[TaskInfo]
@@ -329,11 +326,11 @@ class Task(ABC):
         return replace(training_set, dataset=replace(dataset, weight=weight))
 
     @abstractmethod
-    def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
+    def validator(self, rows: Rows, network: Network) -> Callable[[], float]:
         """Return a function that scores rows with a network; the rows are encoded once."""
 
     @abstractmethod
-    def scores(self, rows: Sequence[Row], reader: TextReader, logits: Logits) -> list[Any]:
+    def scores(self, rows: Sequence[Row], network: Network) -> list[Any]:
         """Return the scores of each row that the decision is made on."""
 
     @abstractmethod
@@ -367,9 +364,7 @@ class TeachableTask(Task):
     """A task that can be learned from rows without labels, once these have been labelled."""
 
     @abstractmethod
-    def label(
-        self, rows: Sequence[Row], reader: TextReader, logits: Logits
-    ) -> list[tuple[Any, np.ndarray]]:
+    def label(self, rows: Sequence[Row], network: Network) -> list[tuple[Any, np.ndarray]]:
         """Return labels of all rows with the probability of each row's, once or several times."""
 
     @abstractmethod

@@ -58,6 +58,13 @@ class EncodedDataset:
         """The weight of each text, float64; 1 where none is given."""
         return np.ones(self.n_texts) if self.weight is None else self.weight.astype(np.float64)
 
+    def positives_first(self, is_positive: np.ndarray) -> np.ndarray:
+        """Return the group of each text, 0 or 1, from which of its items are positive."""
+        text = np.repeat(np.arange(self.n_texts), np.diff(self.item_offsets))
+        group = np.ones(self.n_texts, dtype=np.int64)
+        group[text[is_positive]] = 0
+        return group
+
 
 def encode_words(
     sentences: Sequence[Sequence[str]],

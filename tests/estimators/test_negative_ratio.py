@@ -198,6 +198,6 @@ class TestCalibration:
             quick_bert, negative_ratio=0.5, null_threshold=0.0, max_length=24, **params
         ).fit(X, y)
         inner = extractor.internals
-        logits = inner.logits(inner.task.encode(X[1:2], inner.fitted.reader).dataset)
+        logits = inner.network.logits(inner.task.encode(X[1:2], inner.fitted.reader).dataset)
         p = softmax(logits, axis=0) if loss == "ce" else expit(logits)
         np.testing.assert_allclose(p[:2], [[0.9, 0.9], [0.1, 0.1]], atol=0.02)

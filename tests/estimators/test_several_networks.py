@@ -24,7 +24,7 @@ N_MEMBERS = 3
 
 
 def logits(estimator, X):
-    return internals(estimator).logits(encoded_rows(estimator, X))
+    return internals(estimator).network.logits(encoded_rows(estimator, X))
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +206,7 @@ def scores_in_turn(monkeypatch, values):
     """Have validation rows score these values, one after the other."""
     left = iter(values)
     task = type(internals(DiceTokenTagger()).task)
-    monkeypatch.setattr(task, "validator", lambda *args: lambda logits: next(left))
+    monkeypatch.setattr(task, "validator", lambda *args: lambda: next(left))
 
 
 @pytest.mark.parametrize("of_mean, kept, merge", [

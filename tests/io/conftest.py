@@ -46,7 +46,7 @@ def scores(estimator, X):
     """Return what an estimator computes of rows, as one array."""
     if hasattr(estimator, "predict_proba"):
         return np.concatenate([np.ravel(row) for row in estimator.predict_proba(X)])
-    return internals(estimator).logits(encoded_rows(estimator, X)).ravel()
+    return internals(estimator).network.logits(encoded_rows(estimator, X)).ravel()
 
 
 def fit_once(models, **params):

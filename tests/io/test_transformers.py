@@ -79,7 +79,7 @@ def test_question_answering(fitted, family, tmp_path):
         logits = torch.stack([output.start_logits[0], output.end_logits[0]], dim=1).numpy()
         encoded = encoded_rows(estimator, [pair])
         assert encoded.input_ids[0].tolist() == inputs["input_ids"][0].tolist()
-        expected = internals(estimator).logits(encoded)
+        expected = internals(estimator).network.logits(encoded)
         np.testing.assert_allclose(logits[encoded.items[0]], expected, atol=1e-5)
 
 
