@@ -5,6 +5,7 @@ there, they are its content, and take the places of the old ones. The directory 
 be a mount point, the working directory, or lie where nobody may write.
 """
 
+import fcntl
 import hashlib
 import os
 import re
@@ -16,11 +17,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 from .exceptions import warn
 
@@ -89,8 +85,7 @@ def working_on(directory: Path) -> Iterator[Path]:
                 with suppress(OSError):  # It has files now.
                     directory.rmdir()
     finally:
-        if lock is not None:
-            os.close(lock)
+        os.close(lock)
 
 
 @contextmanager
@@ -195,8 +190,8 @@ def _version(directory: Path) -> tuple[Path, int, int] | None:
     return place, found.st_ino, found.st_mtime_ns
 
 
-def _lock(directory: Path) -> int | None:
-    """Make the hidden directory inside another one; return its lock, if there are locks."""
+def _lock(directory: Path) -> int:
+    """Make the hidden directory inside another one; return its lock."""
     work = directory / WORK
     while True:
         # Other savers may make and delete both directories at any time.
@@ -206,8 +201,6 @@ def _lock(directory: Path) -> int | None:
         with suppress(FileNotFoundError), ExitStack() as opened:
             with suppress(FileExistsError):
                 work.mkdir()
-            if fcntl is None:
-                return None
             lock = os.open(work, os.O_RDONLY)
             opened.callback(os.close, lock)
             _wait_for(lock, directory)

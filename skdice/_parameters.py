@@ -47,20 +47,12 @@ class Parameter:
 
 
 def number(
-    *,
-    low: float = -math.inf,
-    high: float = math.inf,
-    closed: str = "left",
-    integer: bool = False,
-    optional: bool = False,
-    words: tuple[str, ...] = (),
-    **more: Any,
+    *, integer: bool = False, words: tuple[str, ...] = (), rare: bool = False, **bounds: Any
 ) -> Parameter:
     """Return a parameter that is a number in a range, as :func:`check_number` has it."""
-    bounds: dict[str, Any] = {"low": low, "high": high, "closed": closed, "integer": integer}
-    check = partial(check_number, **bounds, optional=optional, words=words)
+    check = partial(check_number, integer=integer, words=words, **bounds)
     kinds = ["int" if integer else "float", *(f'"{word}"' for word in words)]
-    return Parameter(_in_words(kinds), check, **more)
+    return Parameter(_in_words(kinds), check, rare=rare)
 
 
 def option(**more: Any) -> Parameter:

@@ -1,7 +1,6 @@
 """The command next: which lines of a file to label next, written with predictions to correct."""
 
 import argparse
-import json
 from typing import Any
 
 from ._commands import (
@@ -27,7 +26,7 @@ _N_SAMPLES = 1000  # of the random lines, for the interval of F1
 
 def run_next(arguments: argparse.Namespace) -> None:
     """Choose the lines to label next, and write them for a labelling tool."""
-    from ..datasets import read_lines
+    from ..datasets import read_lines, write_doccano, write_label_studio
     from ..labeling import choose_rows
 
     is_fitted = hasattr(arguments, "saved")
@@ -56,8 +55,10 @@ def run_next(arguments: argparse.Namespace) -> None:
             row["round"] = n_rounds + 1
             if predicted is not None and suffix in OF_SPANS:  # To be scored when it is labelled.
                 row["predicted"] = [list(span[:3]) for span in predicted[i]]
-    if suffix in OF_SPANS:
-        _write_spans(arguments.out, suffix, texts, predicted, fields)
+    if suffix == ".jsonl":
+        write_doccano(arguments.out, texts, predicted, fields=fields)
+    elif suffix == ".json":
+        write_label_studio(arguments.out, texts, predicted, model_version="skdice", fields=fields)
     else:
         _write_rows(arguments.out, task, rows, predicted, fields)
     n_words = int(chosen["words"].sum())
@@ -92,15 +93,6 @@ def _split(estimator: Any, task: str, lines: list[str]) -> Any:
     return words_from_spans(lines, [[] for _ in lines], splitter=splitter)[0]
 
 
-def _write_spans(path: str, suffix: str, texts: list[str], spans: Any, fields: Any) -> None:
-    from ..datasets import write_doccano, write_label_studio
-
-    if suffix == ".jsonl":
-        write_doccano(path, texts, spans, fields=fields)
-    else:
-        write_label_studio(path, texts, spans, model_version="skdice", fields=fields)
-
-
 def _write_rows(path: str, task: str, rows: Any, predicted: Any, fields: Any) -> None:
     """Write words with tags, or a table of texts with labels."""
     import pandas as pd
@@ -132,12 +124,7 @@ def _tell_rounds(path: str) -> int:
         return 0
     with hidden():  # The same was said when the rows were read.
         gold = dict(zip(*getattr(datasets, reader)(path)))
-    text = "\n".join(datasets.read_lines(path))
-    is_list = text.lstrip().startswith("[")
-    objects = (
-        json.loads(text) if is_list else [json.loads(line) for line in text.split("\n") if line]
-    )
-    fields = [one.get("data", one) for one in objects]
+    fields = [one.get("data", one) for _, _, one in datasets.read_objects(path)]
     rounds = [row["round"] for row in fields if isinstance(row.get("round"), int)]
     scored = [row for row in fields if "predicted" in row and row.get("text") in gold]
     if scored:

@@ -3,6 +3,7 @@
 from ._conll import read_conll, write_conll
 from ._conllu import read_conllu
 from ._doccano import read_doccano, write_doccano
+from ._json import read_objects as read_objects
 from ._label_studio import read_label_studio, write_label_studio
 from ._labeled_text import read_labeled_text
 from ._make_pairs import make_pairs

@@ -72,16 +72,6 @@ def _parse_quoted(path: FilePath, text: str, separator: str) -> list[Record]:
     return records
 
 
-def find_column(path: FilePath, column: str | int, first: list[str]) -> int:
-    """Return the place of a column, given by its name in the header or by its number."""
-    if isinstance(column, str) and first.count(column) == 1:
-        return first.index(column)
-    if not isinstance(column, str) and -len(first) <= column < len(first):
-        return column % len(first)
-    shown = shorten(", ".join(first))
-    raise file_error(path, 1, f"there must be one column {column!r}. Got the columns {shown}.")
-
-
 def find_columns(
     path: FilePath, owner: str, columns: Mapping[str, Any], first: list[str]
 ) -> tuple[list[int], bool]:
@@ -90,7 +80,13 @@ def find_columns(
         if not isinstance(column, str | Integral) or isinstance(column, bool):
             allowed = "a str or an int, as must be the other columns, or all None"
             raise not_allowed(owner, name, allowed, column)
-    places = [find_column(path, column, first) for column in columns.values()]
+    places = []
+    for column in columns.values():
+        is_name = isinstance(column, str)
+        if not (first.count(column) == 1 if is_name else -len(first) <= column < len(first)):
+            problem = f"there must be one column {column!r}. Got the columns"
+            raise file_error(path, 1, f"{problem} {shorten(', '.join(first))}.")
+        places.append(first.index(column) if is_name else column % len(first))
     if len(set(places)) < len(places):
         raise file_error(path, 1, f"{owner} needs different columns. Got {columns}.")
     return places, any(isinstance(column, str) for column in columns.values())

@@ -1,6 +1,6 @@
 """The estimators, one a file."""
 
-from ._base import Internals, TextEstimator, check_partition
+from ._base import Internals, TextEstimator
 from ._pair import DicePairClassifier
 from ._query import DiceQueryTagger
 from ._saving import load_pretrained

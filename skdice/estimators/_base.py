@@ -382,13 +382,3 @@ def _read_unlabeled(task: Task, unlabeled: Any, n_labelled: int) -> Rows:
     if not len(rows):
         raise ValueError("unlabeled must have a row; got none.")
     return Rows(rows, None, None, None, n_labelled + np.arange(len(rows)))
-
-
-def check_partition(splits: Sequence[Any], n_rows: int, owner: str) -> None:
-    """Raise a ValueError unless each row is in one test part."""
-    counts = np.bincount([row for _, test in splits for row in test], minlength=n_rows)
-    for row in np.flatnonzero(counts != 1)[:1]:
-        raise ValueError(
-            f"{owner} only works for partitions: every row in exactly one test part of cv; row "
-            f"{row} is in {counts[row]}."
-        )

@@ -188,8 +188,5 @@ def opened(
     with TemporaryDirectory(prefix="skdice-") as files:
         for name, place in places.items() if found - listed - {CARD, ONNX} else ():
             directory = Path(files)
-            try:
-                (directory / name).symlink_to(place)
-            except OSError:  # Windows has to be told to allow links.
-                shutil.copyfile(place, directory / name)
+            (directory / name).symlink_to(place)
         yield directory, parameters, learned, network

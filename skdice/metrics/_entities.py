@@ -30,21 +30,11 @@ _BORDER_TAG = re.compile("[BI]-.+", re.DOTALL)
 
 
 class EntitySpan(NamedTuple):
-    """An entity in a sentence: words `start` to `end`, `end` exclusive.
-
-    Attributes
-    ----------
-    start : int
-        First word, counted from 0.
-    end : int
-        One past the last word.
-    label : str
-        Type of the entity, such as ``"PER"``.
-    """
+    """An entity in a sentence: words `start` to `end`, counted from 0, `end` exclusive."""
 
     start: int
     end: int
-    label: str
+    label: str  # its type, such as "PER"
 
 
 class _Run(NamedTuple):

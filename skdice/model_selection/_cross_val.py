@@ -13,7 +13,6 @@ from sklearn.utils.validation import _num_samples
 
 from .._inputs import indexable_rows, list_some, object_array
 from .._typing import Labels
-from ..estimators import check_partition
 from ..tasks import in_columns
 
 # The number of folds, a splitter, or (train, test) of each fold.
@@ -82,7 +81,12 @@ def cross_val_predict_proba(
     parts = check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups)
     # Parts may be masks or lists.
     splits = [tuple(np.arange(n_rows)[part] for part in split) for split in parts]
-    check_partition(splits, n_rows, "cross_val_predict_proba")
+    counts = np.bincount([row for _, test in splits for row in test], minlength=n_rows)
+    for row in np.flatnonzero(counts != 1)[:1]:
+        raise ValueError(
+            f"cross_val_predict_proba only works for partitions: every row in exactly one test "
+            f"part of cv; row {row} is in {counts[row]}."
+        )
     results = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_predict)(clone(estimator), X, y, train, test) for train, test in splits
     )

@@ -33,16 +33,6 @@ class ScoredRun(NamedTuple):
 class LossComparison:
     """Scores of several losses and seeds on the same test rows; :func:`compare_losses` makes it.
 
-    Parameters
-    ----------
-    runs : sequence of ScoredRun
-        Every loss with every seed, loss by loss.
-    baseline : str
-        The loss that the others are compared with.
-    n_train, n_held_out : int
-        Rows that every run was trained on, and those that its decision was tuned on.
-    n_epochs : int or "auto"
-
     Attributes
     ----------
     frame : DataFrame
@@ -54,7 +44,10 @@ class LossComparison:
     seeds : tuple of int
     metrics : tuple of str
     baseline : str
-    n_train, n_held_out, n_test, n_epochs : int
+        The loss that the others are compared with.
+    n_train, n_held_out, n_test : int
+        Rows that each run was trained on, that its decision was tuned on, and that it is scored on.
+    n_epochs : int or "auto"
 
     Notes
     -----
@@ -76,7 +69,7 @@ class LossComparison:
         n_epochs: int | str,
         n_held_out: int = 0,
     ) -> None:
-        self._runs = list(runs)
+        self._runs = list(runs)  # every loss with every seed, loss by loss
         self.losses = tuple(dict.fromkeys(run.loss for run in runs))
         self.seeds = tuple(dict.fromkeys(run.seed for run in runs))
         self.metrics = runs[0].counts.metrics

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -25,7 +26,7 @@ from ..text import (
 from ._goal import F1, Goal, choose_decision
 from ._rows import Row, Rows
 from ._tagging import WordTask
-from ._targets import GoldEntities, check_entities, find_overlap
+from ._targets import GoldEntities, check_entities
 from ._task import HeadSpec, LabelFacts, Network, TaskInfo, TrainingSet, correct_draw
 
 # Size of the vectors of a word, as start and as end, whose product scores a match.
@@ -119,13 +120,13 @@ class Querying(WordTask):
         return LabelFacts(classes=sorted({label for row in rows.y.spans for _, _, label in row}))
 
     def check_learnable(self, rows: Rows, facts: LabelFacts, loss: str | Loss) -> None:
-        for i, spans in zip(rows.number, rows.y.spans):
-            overlap = find_overlap(spans) if self.decode == "flat" else None
-            if overlap:
-                raise ValueError(
-                    f"Row {i} of y has the overlapping entities {overlap[0]} and {overlap[1]}, "
-                    f"which decode='flat' cannot give; take decode='nested'."
-                )
+        for i, spans in zip(rows.number, rows.y.spans) if self.decode == "flat" else ():
+            for one, other in pairwise(sorted(spans)):
+                if other[0] < one[1]:
+                    raise ValueError(
+                        f"Row {i} of y has the overlapping entities {one} and {other}, which "
+                        f"decode='flat' cannot give; take decode='nested'."
+                    )
         if not any(rows.y.spans):
             raise ValueError(
                 f"{self.owner} needs an entity in y; got {len(rows)} rows without any."

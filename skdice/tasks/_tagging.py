@@ -23,7 +23,7 @@ from ..metrics import (
     infer_scheme,
 )
 from ..text import (
-    SHAPES,
+    N_SHAPES,
     EncodedDataset,
     Entity,
     TagDecoder,
@@ -241,7 +241,7 @@ class Tagging(WordTask, TeachableTask):
             n_outputs=len(self.classes),
             classes=self.classes.tolist(),
             transitions=transitions,
-            module={"n_token_types": 1 + len(SHAPES)} if self.word_shapes else {},
+            module={"n_token_types": 1 + N_SHAPES} if self.word_shapes else {},
         )
 
     @property

@@ -3,7 +3,6 @@
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -204,12 +203,6 @@ def _read_tags(tags: list[list[str]]) -> GoldEntities:
         )
     spans = [[(start, end, label) for start, end, label in get_entities(row)] for row in tags]
     return GoldEntities(spans, infer_scheme(tags), spelled_roles(distinct))
-
-
-def find_overlap(spans: Sequence[Span]) -> tuple[Span, Span] | None:
-    """Return the first two spans of a sentence that share a word."""
-    in_order = pairwise(sorted(spans))
-    return next((both for both in in_order if both[1][0] < both[0][1]), None)
 
 
 def _has_strings(row: Any) -> bool:

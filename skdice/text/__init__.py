@@ -12,7 +12,7 @@ from ._decoding import (
     keep_above,
 )
 from ._encoding import (
-    SHAPES,
+    N_SHAPES,
     Draw,
     EncodedDataset,
     are_characters,

@@ -7,18 +7,8 @@ import numpy as np
 
 from ._tokenizer import Ragged, TextReader, offsets_from_lengths, ranges
 
-# Shapes of words, which are token types from 1 on for encoders that ignore case. Special tokens
-# have type 0.
-SHAPES = (
-    "digits",
-    "digits and others",
-    "neither letters nor digits",
-    "lower case",
-    "upper case",
-    "one upper-case letter",
-    "capitalised",
-    "other letters",
-)
+# Shapes of words are token types from 1 on, for encoders that ignore case; special tokens have 0.
+N_SHAPES = 8
 
 
 @dataclass(frozen=True)
@@ -146,7 +136,7 @@ def encode_rows(
 
 
 def word_shapes(words: Sequence[str]) -> np.ndarray:
-    """Return the shape of each word, its place in ``SHAPES`` counted from 1, int32."""
+    """Return the shape of each word, from 1 to 8, int32."""
     known = {word: _shape(word) for word in set(words)}
     return np.array([known[word] for word in words], dtype=np.int32)
 
@@ -159,13 +149,13 @@ def are_characters(sentences: Sequence[Sequence[str]]) -> bool:
 
 def _shape(word: str) -> int:
     if any(character.isdigit() for character in word):
-        return 1 if word.isdigit() else 2
+        return 1 if word.isdigit() else 2  # digits alone, or with others
     if not any(character.isalpha() for character in word):
-        return 3
+        return 3  # neither letters nor digits
     if word.islower():
         return 4
     if word.isupper():
-        return 5 if len(word) > 1 else 6
+        return 5 if len(word) > 1 else 6  # several letters, or one
     is_capitalised = word[0].isupper() and word[1:].islower()
     return 7 if is_capitalised else 8
 
@@ -224,8 +214,7 @@ def span_bounds(
 
 def room_beside(
     n_asked: np.ndarray,
-    n_special: int,
-    max_length: int,
+    reader: TextReader,
     stride: int | None,
     n_pieces: np.ndarray | float,
     name: Callable[[int], str],
@@ -235,7 +224,7 @@ def room_beside(
     Windows share ``stride`` pieces, by default a quarter of those that fit. A query that leaves no
     room, or too little to cut a text of ``n_pieces``, is a ValueError, which calls it ``name(i)``.
     """
-    room = max_length - n_special - n_asked
+    room = reader.max_length - reader.tokenizer.pair_frame.n_special - n_asked
     least = 1 if stride is None else stride + 1
     too_long = np.flatnonzero((room < 1) | ((room < least) & (room < n_pieces)))
     if len(too_long):
@@ -243,8 +232,8 @@ def room_beside(
         others = f" ({len(too_long)} are too long)" if len(too_long) > 1 else ""
         raise ValueError(
             f"{name(i)} has {n_asked[i]} pieces, which leaves {max(room[i], 0)} pieces of "
-            f"max_length={max_length} for its text{others}. At least {least} must be left with "
-            f"stride={stride}."
+            f"max_length={reader.max_length} for its text{others}. At least {least} must be left "
+            f"with stride={stride}."
         )
     return room, room // 4 if stride is None else np.full_like(room, stride)
 

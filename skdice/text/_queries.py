@@ -51,7 +51,7 @@ def encode_queries(
     query. ``spans`` has the (start, end, query) of each sentence, words with ``end`` exclusive. A
     query that leaves no room for a sentence is a ValueError, which names it.
     """
-    tokenizer, max_length = reader.tokenizer, reader.max_length
+    tokenizer = reader.tokenizer
     word_offsets = offsets_from_lengths([len(sentence) for sentence in sentences])
     pieces = tokenizer.encode([word for sentence in sentences for word in sentence])
     first = pieces.offsets[:-1]  # Of each word, in the flat pieces.
@@ -59,9 +59,8 @@ def encode_queries(
     n_pieces = np.diff(text_offsets)
 
     asked = tokenizer.encode(queries, as_words=False)
-    n_special = tokenizer.pair_frame.n_special
     room, shared = room_beside(
-        asked.lengths, n_special, max_length, stride, np.inf, lambda i: f"The query {queries[i]!r}"
+        asked.lengths, reader, stride, np.inf, lambda i: f"The query {queries[i]!r}"
     )
     row_sentence = np.repeat(np.flatnonzero(n_pieces), len(queries))
     row_query = np.tile(np.arange(len(queries)), len(row_sentence) // max(1, len(queries)))

@@ -63,7 +63,7 @@ def encode_questions(
     which names the row by its ``number``, by default its place.
     """
     number = np.arange(len(questions)) if number is None else number
-    tokenizer, max_length = reader.tokenizer, reader.max_length
+    tokenizer = reader.tokenizer
     asked = tokenizer.encode(questions, as_words=False)
     which, distinct = number_distinct(contexts)
     pieces, start, end = tokenizer.encode_with_offsets(distinct)
@@ -72,11 +72,9 @@ def encode_questions(
     can_end = _is_new(-end[::-1], is_filled[::-1], len(end) - pieces.offsets[::-1])[::-1]
 
     n_pieces = pieces.lengths[which]
-    n_special = tokenizer.pair_frame.n_special
     room, shared = room_beside(
-        asked.lengths, n_special, max_length, stride, n_pieces,
-        lambda i: f"The question of row {number[i]}",
-    )  # fmt: skip
+        asked.lengths, reader, stride, n_pieces, lambda i: f"The question of row {number[i]}"
+    )
     row, window_start, window_stop = cut_windows(n_pieces, room, shared)
     first, length = pieces.offsets[which[row]], window_stop - window_start
     in_context = ranges(first + window_start, first + window_stop)
