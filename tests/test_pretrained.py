@@ -1,7 +1,6 @@
 """What loading, importing and the first fit of a process ask for and leave alone."""
 
 import os
-import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -53,24 +52,6 @@ def test_a_hub_that_answers_is_left_to_what_loads(monkeypatch):
     with _pretrained.loading("some/model"):
         reached.append(True)
     assert reached
-
-
-def test_a_directory_needs_no_hub(monkeypatch, tmp_path):
-    monkeypatch.setattr(HfApi, "model_info", lambda *args, **kwargs: pytest.fail("asked"))
-    (tmp_path / "config.json").write_text("{}")
-    with _pretrained.loading(str(tmp_path)):
-        pass
-
-
-@pytest.mark.parametrize("is_offline", [True, False])
-def test_the_error_starts_with_what_users_do(monkeypatch, is_offline):
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", is_offline)
-    message = _pretrained._explain("some/model", OSError())
-    advice = ["Check its name", "connection", "HF_HUB_OFFLINE", "local directory", "pip install"]
-    if not is_offline:
-        advice.remove("HF_HUB_OFFLINE")
-        assert "HF_HUB_OFFLINE" not in message
-    assert re.search(".*".join(advice), message)
 
 
 def test_weights_of_the_offline_encoder_that_are_others_are_an_error(tmp_path):

@@ -32,7 +32,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from skdice import DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.datasets import make_questions
 
-from .corpora import easy_corpus, easy_labels, easy_texts
+from .corpora import easy_corpus, easy_texts
 from .io.conftest import make, scores
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "sklearn_tools.md"
@@ -133,14 +133,6 @@ def test_a_cell_of_the_table(tool, kind, said, tiny_bert):
 def test_the_other_two_estimators(tool, case, tiny_bert):
     estimator, X, y = make(case, tiny_bert, loss="dsc")
     assert np.isfinite(np.asarray(TOOLS[tool](estimator, X, y), dtype=float)).all()
-
-
-def test_several_labels(tiny_bert):
-    X, Y = easy_labels(24)
-    estimator = DiceTextClassifier(tiny_bert, **FAST)
-    assert cross_val_predict(estimator, X, Y, cv=2).shape == Y.shape
-    search = GridSearchCV(estimator, {"loss": ["ce", "dice"]}, cv=2, scoring="f1_micro").fit(X, Y)
-    assert search.predict(X).shape == Y.shape
 
 
 @pytest.mark.parametrize("case", ["pairs", "two texts", "questions"])

@@ -1,7 +1,5 @@
 import copy
-import errno
 import itertools
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,18 +139,6 @@ class TestPredictions:
                 predict(tagger, corpus, tmp_path / "out")
             (corpus / name).unlink()
 
-    def test_a_directory_that_cannot_be_read(self, tagger, corpus, tmp_path, monkeypatch):
-        scan = os.scandir
-
-        def refuse(path):
-            if Path(path).name == "sub":
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-            return scan(path)
-
-        monkeypatch.setattr(os, "scandir", refuse)
-        with pytest.raises(PermissionError, match=r"corpus/sub"):
-            predict(tagger, corpus, tmp_path / "out")
-
     def test_a_search_in_a_pipeline(self, tagger, corpus, tmp_path):
         search = GridSearchCV(tagger, {}, cv=2)
         search.best_estimator_ = Pipeline([("tag", tagger)])
@@ -229,14 +215,6 @@ class TestBadInput:
         with limited_file_size(n_bytes), pytest.raises(OSError, match=message):
             predict(tagger, corpus, tmp_path / "out")
         assert not list((tmp_path / "out").rglob(".*"))
-
-    def test_a_part_that_is_damaged_inside(self, tagger, corpus, tmp_path):
-        path = corpus / "part-3.parquet"
-        content = bytearray(path.read_bytes())
-        n_footer = int.from_bytes(content[-8:-4], "little") + 8
-        path.write_bytes(bytes(len(content) - n_footer) + content[-n_footer:])
-        with pytest.raises(ValueError, match=r"Part 'part-3.parquet' cannot be read"):
-            predict(tagger, corpus, tmp_path / "out")
 
     def test_a_label_that_parquet_cannot_hold(self, tagger, corpus, tmp_path):
         classes = np.array(["B-\ud800", *tagger.classes_[1:]], dtype=object)

@@ -220,30 +220,6 @@ class TestPaper:
         for table in to_markdown().split("\n\n"):
             assert table in self.PAGE
 
-    @pytest.mark.parametrize("start, table, dataset, model, baseline", [
-        ("| Table 5, CoNLL03", 5, "CoNLL 2003", "BERT-MRC+DSC", "BERT-MRC"),
-        ("| Table 6, SQuAD 1.1", 6, "SQuAD 1.1", "BERT+DSC", "BERT"),
-        ("| Table 5, MSRA", 5, "MSRA", "BERT-MRC+DSC", "BERT-MRC"),
-        ("| Table 6, Quoref", 6, "Quoref", "BERT+DSC", "BERT"),
-        ("| Table 7, MRPC", 7, "MRPC", "BERT+DSC", "BERT"),
-        ("| Table 7, QQP", 7, "QQP", "BERT+DSC", "BERT"),
-        ("| Focal loss, CoNLL03", 5, "CoNLL 2003", "BERT-MRC+FL", "BERT-MRC"),
-        ("| Focal loss, MRPC", 7, "MRPC", "BERT+FL", "BERT"),
-        ("| Focal loss, QQP", 7, "QQP", "BERT+FL", "BERT"),
-        ("| Tables 6 and 7, XLNet", 6, "SQuAD 1.1", "XLNet+DSC", "XLNet"),
-        ("| Tables 6 and 7, XLNet", 6, "Quoref", "XLNet+DSC", "XLNet"),
-        ("| Tables 6 and 7, XLNet", 7, "MRPC", "XLNet+DSC", "XLNet"),
-        ("| Tables 6 and 7, XLNet", 7, "QQP", "XLNet+DSC", "XLNet"),
-        ("- **More imbalance", 8, "QQP original", "BERT+DSC", "BERT"),
-        ("- **More imbalance", 8, "QQP +negative", "BERT+DSC", "BERT"),
-        ("- **More imbalance", 8, "QQP -negative", "BERT+DSC", "BERT"),
-    ])  # fmt: skip
-    def test_gains(self, start, table, dataset, model, baseline):
-        scores = read_scores().set_index(["table", "dataset", "model"])["f1"]
-        gain = scores[table, dataset, model] - scores[table, dataset, baseline]
-        text = self.PAGE[self.PAGE.index("\n" + start) :]
-        assert f"{gain:+.2f}" in text[: text.index("\n", text.index("\n", 1) + 1)]
-
 
 def test_defaults_are_called_defaults():
     paths = [ROOT / "README.md"]

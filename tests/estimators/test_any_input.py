@@ -10,8 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skdice.text import SPLITTERS
-
 from ..corpora import easy_corpus
 from ..io import conftest
 
@@ -140,46 +138,6 @@ def check_labels(classifier, X):
 @given(data=st.data())
 def test_predictions(fitted, case, rows, check, family, data):
     check(fitted(case, family), data.draw(rows))
-
-
-@pytest.mark.parametrize("case", ["tagger", "queries"])
-@examples(5)
-@given(texts=st.lists(text(80), max_size=4), splitter=st.sampled_from(sorted(SPLITTERS)))
-def test_entities_of_raw_text(fitted, case, texts, splitter):
-    check_entities(fitted(case).predict_entities(texts, splitter), texts)
-
-
-@pytest.mark.parametrize("n_words", [0, 1, 13, 14, 15, 20_000])
-def test_sentences_of_any_length(fitted, n_words):
-    long = (["john", "went", "to", "oslo"] * (n_words // 4 + 1))[:n_words]
-    predicted = fitted("tagger").set_params(batch_size=512).predict([long])
-    assert [len(row) for row in predicted] == [n_words]
-
-
-@examples(3)
-@given(data=st.data(), X=sentences.filter(lambda X: sum(map(len, X)) > 1))
-def test_fit_on_tags(tiny_bert, data, X):
-    tags = data.draw(st.sampled_from([st.sampled_from(["O", "B-PER", "I-PER", "B-LOC"]), words]))
-    y = [data.draw(st.lists(tags, min_size=len(row), max_size=len(row))) for row in X]
-    classes = {tag for row in y for tag in row}
-    tagger = make("tagger", tiny_bert)[0]
-    if len(classes) < 2:
-        with pytest.raises(ValueError, match="at least two different tags"):
-            tagger.fit(X, y)
-        return
-    predicted = tagger.fit(X, y).predict(X)
-    assert tagger.classes_.tolist() == sorted(classes)
-    assert [len(row) for row in predicted] == [len(row) for row in X]
-    assert {tag for row in predicted for tag in row} <= classes
-
-
-@examples(3)
-@given(X=sentences.filter(any), label=text(6).filter(bool))
-def test_fit_on_spans(tiny_bert, X, label):
-    y = [[(0, len(row), label), (0, 1, "A")] if row else [] for row in X]
-    tagger = make("queries", tiny_bert, decode="nested", queries={label: "who ?", "A": "a"})[0]
-    assert set(tagger.fit(X, y).labels_) == {label, "A"}
-    assert [len(row) for row in tagger.predict(X)] == [len(row) for row in X]
 
 
 STRANGE = ["", " ", "\u200b", "\ud800 [SEP]", "oslo " * 300, "john"]

@@ -8,7 +8,6 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-import torch
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, cross_val_score
 
@@ -103,16 +102,6 @@ def test_is_the_loss_that_was_best(tiny_bert, estimator, rows, loss, why):
     fitted = estimator(tiny_bert, **FAST | {"batch_size": 8}).fit(*rows)
     assert why in why_of(fitted, "loss").lower()
     assert type(fitted.loss_) is loss
-
-
-def test_a_fit_with_the_chosen_loss_is_one_with_its_name(tiny_bert):
-    chosen, named = (
-        DiceTokenTagger(tiny_bert, loss=loss, **FAST).fit(*easy_corpus(16))
-        for loss in ("auto", "ce+dice")
-    )
-    assert why_of(named, "loss") is None
-    weights = [fitted.net_.module_.state_dict() for fitted in (chosen, named)]
-    assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[1])
 
 
 def test_entities_of_absent_and_of_held_out_sentences_do_not_count(tiny_bert):
@@ -415,15 +404,6 @@ class TestNoDeadFit:
         with warnings.catch_warnings():
             warnings.filterwarnings("error", ".*started again")
             self.tagger(tmp_path).fit(*easy_corpus(16))
-
-    def test_the_second_fit_is_one_with_that_rate(self, tiny_bert, constants):
-        constants(lr=1e-12)
-        with pytest.warns(UserWarning, match="started again"):
-            again = self.tagger(tiny_bert, n_members=2).fit(*easy_corpus(16))
-        rates = {"lr": again.lr_, "head_lr": again.net_.head_lr}
-        once = self.tagger(tiny_bert, n_members=2, **rates).fit(*easy_corpus(16))
-        weights = [fit.net_.module_.state_dict() for fit in (again, once)]
-        assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 
 OPEN = {"lr": "auto", "batch_size": 8, "random_state": 0, "verbose": 0}

@@ -1,6 +1,5 @@
 """Taggers that score the tags of a sentence together, and those that see the shapes of words."""
 
-import copy
 import pickle
 import warnings
 from dataclasses import replace
@@ -89,15 +88,6 @@ def test_long_sentences(with_crf):
     assert list(map(len, tagger.predict_proba(long))) == list(map(len, long))
 
 
-def test_steps_in_parts(with_crf):
-    """Windows are scored by themselves, so that a step may be cut anywhere."""
-    one, parts = (
-        clone(with_crf).set_params(max_epochs=1, batch_size=size, accumulate=n).fit(WORDS, TAGS)
-        for size, n in ((24, 1), (6, 4))
-    )
-    np.testing.assert_allclose(scores(parts, WORDS), scores(one, WORDS), atol=1e-4)
-
-
 # The encoder sees the same sentence twice; the tags depend on the case of a word alone.
 X = [["the", "Rome", "met", "john"], ["the", "rome", "met", "John"]] * 16
 Y = [["O", "B-X", "O", "O"], ["O", "O", "O", "B-X"]] * 16
@@ -169,16 +159,6 @@ def test_network_begins_as_the_encoder_is(model):
     tagger = DiceTokenTagger(model, max_epochs=1, **(PARAMETERS | {"lr": 1e-12, "head_lr": 1e-12}))
     with_table, plain = (clone(tagger).set_params(word_shapes=w).fit(X, Y) for w in (True, False))
     np.testing.assert_allclose(scores(with_table, X), scores(plain, X), atol=1e-6)
-
-
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_padding_does_not_count(fitted, side):
-    if side == "left" and fitted.net_.module_.type_table is None:
-        pytest.skip("BERT counts it before a text among its positions")
-    tagger = copy.deepcopy(fitted)
-    tagger.tokenizer_.tokenizer.padding_side = side
-    (p,) = tagger.predict_proba([X[0]])
-    np.testing.assert_allclose(tagger.predict_proba([X[0], X[0] * 4])[0], p, atol=1e-5)
 
 
 def test_errors_of_word_shapes(fitted):

@@ -7,18 +7,16 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
-from scipy.special import expit, softmax
 from skorch.callbacks import Callback
 
-from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
-from skdice.losses import DiceLoss, FocalLoss, SelfAdjustingDiceLoss, SumsMemory, TverskyLoss
+from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
+from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, SumsMemory, TverskyLoss
 from skdice.tasks import Tagging, TrainingSet
 from skdice.text import Draw
 
 from ..corpora import FILLERS, easy_corpus, easy_pairs, easy_texts
 from ..io.conftest import CASES, make
 from ..nn.toy import make_dataset
-from ..quick import quick
 from .test_span import easy_questions
 
 FAST = {"max_epochs": 1, "lr": 3e-3, "batch_size": 4, "random_state": 0, "verbose": 0}
@@ -184,20 +182,3 @@ class TestCalibration:
         if kind == "labels":
             np.testing.assert_allclose(p[:, 1], [1, 0], atol=0.02)
         np.testing.assert_allclose(p[:, 0 if kind == "labels" else 1], 0.1, atol=0.03)
-
-    @pytest.mark.parametrize("loss", quick(["ce"], ["ce", FocalLoss(gamma=0.0)]))
-    def test_questions(self, loss, quick_bert):
-        """Long contexts have an answer, in one of their windows; an epoch is one step."""
-        X, y = [("who", "mary was the")] * 480, [""] * 480
-        for i in range(0, 480, 12):
-            X[i], y[i] = ("who", "john was " + "the in of at " * 10), "john"
-            if i % 120 == 0:
-                y[i + 1 : i + 12] = ["mary"] * 11
-        params = {**self.PARAMS, "loss": loss, "batch_size": 512, "max_epochs": 100}
-        extractor = DiceSpanExtractor(
-            quick_bert, negative_ratio=0.5, null_threshold=0.0, max_length=24, **params
-        ).fit(X, y)
-        inner = extractor.internals
-        logits = inner.network.logits(inner.task.encode(X[1:2], inner.fitted.reader).dataset)
-        p = softmax(logits, axis=0) if loss == "ce" else expit(logits)
-        np.testing.assert_allclose(p[:2], [[0.9, 0.9], [0.1, 0.1]], atol=0.02)

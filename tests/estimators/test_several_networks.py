@@ -109,20 +109,6 @@ def test_checkpoints_of_members(joined, tmp_path):
     np.testing.assert_array_equal(logits(again, X), logits(estimator, X))
 
 
-def test_an_interrupted_fit_keeps_the_members_that_were_finished(joined):
-    estimator, X, y = joined("texts")
-    third = Spy("on_train_begin", stop(RuntimeError("stop"), lambda net, count: count == 3))
-    stopped = clone(estimator).set_params(callbacks=[third])
-    with pytest.raises(RuntimeError, match="stop"):
-        stopped.fit(X, y)
-    assert stopped.interrupted_
-    assert len(stopped.net_.module_.members) == 1
-    with pytest.warns(UserWarning, match="did not come to its end"):
-        stopped.predict(X)
-    expected = np.mean([logits(one, X) for one in singles(estimator)[:2]], axis=0)
-    np.testing.assert_allclose(logits(stopped, X), expected, atol=1e-5)
-
-
 FAST = {"lr": 3e-3, "batch_size": 4, "random_state": 0, "verbose": 0}
 ROWS = easy_corpus(24)
 
@@ -293,28 +279,10 @@ class TestRestart:
         for name, weights in weights_of(once).items():
             assert torch.equal(weights_of(tagger)[name], weights)
 
-    def test_if_none_learns_the_first_is_kept(self, tiny_bert, monkeypatch):
-        self.not_learning(monkeypatch, {1, 2, 3})
-        with pytest.warns(UserWarning, match="The second try, .*, learned nothing either"):
-            tagger = DiceTokenTagger(tiny_bert, **self.HOW).fit(*ROWS)
-        assert tagger.runs_["is_kept"].tolist() == [True, False]
-
 
 def test_an_average_has_no_members(tiny_bert):
     with pytest.raises(ValueError, match=r"n_members must be 1\. Got 2"):
         DiceTokenTagger(tiny_bert, loss="ce+dice", n_members=2).fit(*ROWS)
-
-
-def test_a_finished_network_is_not_trained_again(tiny_bert, tmp_path):
-    tagger = DiceTokenTagger(tiny_bert, **FAST, loss="ce+dice", max_epochs=2)
-    once = clone(tagger).fit(*ROWS)
-    tagger.set_params(checkpoint_dir=tmp_path)
-    first, again = clone(tagger).fit(*ROWS), clone(tagger).fit(*ROWS)
-    assert len(list(tmp_path.iterdir())) == 2
-    for name, weights in weights_of(once).items():
-        assert torch.equal(weights_of(first)[name], weights)
-        assert torch.equal(weights_of(again)[name], weights)
-    np.testing.assert_array_equal(first.history_["train_loss"], again.history_["train_loss"])
 
 
 def test_losses_that_have_no_common_mean_are_refused(tiny_bert):

@@ -185,18 +185,6 @@ def test_nothing_to_draw(y_true, found, legend):
     display.figure_.canvas.draw()
 
 
-def test_nothing_is_cut_off():
-    labels = ["PER", "LOC", "SpecificDisease", "Miscellaneous"]
-    gold = [[(0, 1, label)] for label in labels]
-    entities = [[Entity(0, 1, label, 0.5)] for label in labels]
-    curves, counts = draw_curves(gold, entities), draw_counts(gold, gold)
-    for display, shown in [(curves, curves.ax_.get_legend()), (counts, counts.ax_._left_title)]:
-        display.figure_.canvas.draw()
-        inside, box = display.figure_.bbox, shown.get_window_extent()
-        assert inside.x0 < box.x0 < box.x1 < inside.x1
-        assert inside.y0 < box.y0 < box.y1 < inside.y1
-
-
 @pytest.mark.parametrize("draw, y_true, y_pred, error, message", [
     (draw_counts, Y_TRUE, [*Y_PRED[:2], ["O"]], ValueError, "row 2 of y_pred"),
     (draw_counts, Y_TRUE, [[], [(3, 5, "A")], []], ValueError, "row 1 of y_pred"),

@@ -4,7 +4,6 @@ import copy
 import errno
 import fcntl
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -320,24 +319,6 @@ def test_files_that_were_added_after_a_kill_stay(copied_tagger, other):
     assert not list(copied_tagger.glob(".*"))
 
 
-def test_new_files_that_cannot_get_into_their_places(copied_tagger, other, monkeypatch):
-    """They stay what is loaded, instead of a mix of old files and new ones."""
-    replace = Path.replace
-
-    def refused(self, target):
-        if self.name == "copy":
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return replace(self, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace", refused)
-        with pytest.raises(OSError, match="could not be saved"):
-            other[0].save_pretrained(copied_tagger)
-    assert load_pretrained(copied_tagger).model == other[0].model
-    other[0].save_pretrained(copied_tagger)
-    assert not list(copied_tagger.glob(".*"))
-
-
 def test_nowhere_to_write(fitted, tmp_path, monkeypatch):
     """It is found before anything is made."""
     estimator = fitted("tagger")[0]
@@ -399,28 +380,6 @@ class TestExports:
         assert loaded.background_bias_ == 0.25
         assert internals(loaded).fitted.net.module_.exported == tagger.net_.module_.exported
         assert not list(copied_tagger.parent.glob(".*"))
-
-    def test_one_that_is_killed(self, meanwhile, tagger, copied_tagger, tmp_path):
-        """Between any two writes the directory can be loaded."""
-        tagger.export_onnx(copied_tagger / "model.onnx")
-        for n in (1, 2, 3):
-            place = shutil.copytree(copied_tagger, tmp_path / f"{n}")
-            again = load_pretrained(place)
-            replace, done = Path.replace, []
-
-            def replaced(self, target, n=n, replace=replace, done=done):
-                replace(self, target)
-                done.append(target)
-                if len(done) == n:
-                    die()
-
-            def export(again=again, place=place, replaced=replaced):
-                Path.replace = replaced
-                again.export_onnx(place / "model.onnx")
-
-            assert in_a_process(export) == signal.SIGKILL
-            exported = load_pretrained(place).net_.module_.exported
-            assert bool(exported[1]) == (n == 3)
 
 
 def test_a_saver_that_waits_says_so(tmp_path, monkeypatch):
@@ -501,21 +460,6 @@ def test_writers_take_turns(tmp_path):
         list(pool.map(lambda i: write(directory, f"{i}"), range(60)))
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]
     assert len({(directory / name).read_text() for name in FILES}) == 1
-
-
-def test_a_directory_that_is_replaced_again_and_again(fitted, copied_tagger, monkeypatch):
-    monkeypatch.setattr(_files, "_TRIES", 3)
-    load_tokenizer, n_loads = _saving.WordTokenizer, []
-
-    def replace_then_load(path):
-        n_loads.append(path)
-        fitted("tagger")[0].save_pretrained(copied_tagger)
-        return load_tokenizer(path)
-
-    monkeypatch.setattr(_saving, "WordTokenizer", replace_then_load)
-    with pytest.raises(ValueError, match=r"copy' was replaced during each of 3 attempts to load"):
-        load_pretrained(copied_tagger)
-    assert len(n_loads) == 3
 
 
 def test_replaced_while_it_is_loaded(fitted, copied_tagger, tmp_path, monkeypatch):

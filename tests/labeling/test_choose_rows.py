@@ -210,15 +210,6 @@ class TestDuplicates:
             found = choose_rows(tagger, pool, 13, random_share=0)
         assert len({tuple(pool[i]) for i in found["row"]}) == 7
 
-    def test_texts_of_pairs_are_compared_side_by_side(self, fit):
-        X, y = easy_pairs(24)
-        classifier = fit(DicePairClassifier, X, y, max_epochs=1)
-        context = "the said went to oslo by paris in rome"
-        pool = [(context, name) for name in ("anna", "mary", "peter", "said went", "berlin")]
-        pool += [(context, "anna !")] * 5
-        found = choose_rows(classifier, pool, 5, random_share=0)
-        assert sum(pool[i][1].startswith("anna") for i in found["row"]) == 1
-
 
 class TestRandomRows:
     def test_share_and_seed(self, tagger):
@@ -236,16 +227,6 @@ class TestRandomRows:
         draws = [choose_rows(tagger, POOL, 10, random_share=1, random_state=i) for i in range(2)]
         assert set(draws[0]["row"]) != set(draws[1]["row"])
         assert not draws[0]["score"].isna().any()
-
-    def test_every_row_is_as_probable(self, tagger):
-        drawn = [
-            row
-            for seed in range(60)
-            for row in choose_rows(tagger, POOL, 20, strategy="random", random_state=seed)["row"]
-        ]
-        counts = np.bincount(drawn, minlength=len(POOL))
-        assert counts.min() >= 1
-        assert counts.max() <= 24, "10 are expected"
 
     def test_the_strategy_needs_no_prediction(self, tagger, monkeypatch):
         monkeypatch.setattr(skdice.nn.TextNet, "predict_logits", None)
@@ -290,16 +271,6 @@ class TestContainers:
         expected = choose_rows(tagger, pool, 20, labeled=POOL[:30], random_state=0)
         found = choose_rows(tagger, make(pool), 20, labeled=tuple(POOL[:30]), random_state=0)
         pd.testing.assert_frame_equal(found, expected)
-
-    def test_tables(self, fit):
-        X, y = easy_pairs(24)
-        table = pd.DataFrame(X, columns=["left", "right"])
-        classifier = fit(DicePairClassifier, table, y, max_epochs=1)
-        expected = choose_rows(classifier, X * 50, 9, random_state=0)
-        many = pd.concat([table] * 50)
-        pd.testing.assert_frame_equal(choose_rows(classifier, many, 9, random_state=0), expected)
-        with pytest.raises(ValueError, match="columns of X must be those of the fit"):
-            choose_rows(classifier, many[["right", "left"]], 9)
 
     def test_pipelines_and_searches(self, tiny_bert, tagger):
         split = FunctionTransformer(lambda texts: [text.split() for text in texts])
@@ -384,9 +355,3 @@ class TestErrors:
             assert sorted(found["row"]) == list(range(10))
             with warnings.catch_warnings(action="error"):
                 assert len(choose_rows(estimator, POOL[:9], 9)) == 9
-
-    def test_texts_that_are_cut_are_no_news(self, fit):
-        classifier = fit(DiceTextClassifier, *easy_texts(24), max_epochs=1)
-        with warnings.catch_warnings(action="error"):
-            found = choose_rows(classifier, ["oslo " * 200, "the said", "rome in berlin"], 2)
-        assert len(found) == 2

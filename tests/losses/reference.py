@@ -1,11 +1,7 @@
 """The losses as the paper's tables write them: plain, slow and independent."""
 
-import mpmath
 import torch
-from mpmath import mpf
 from torch.nn import functional as F
-
-DIGITS = 80
 
 
 def plain_loss(loss, logits, target, sample_weight=None):
@@ -89,48 +85,3 @@ def hardest(loss, p, gold, units):
         for i, c in sorted(negatives, key=lambda unit: (-p[unit].item(), unit))[:k]:
             kept[i, c] = True
     return kept
-
-
-def reference_value(loss, z, y):
-    """Return the loss of one item with 80 digits; its logits are a number (binary) or a list."""
-    with mpmath.workdps(DIGITS):
-        return +_value(loss, z, y)
-
-
-def reference_gradient(loss, z, y):
-    """Return the numeric derivatives of the loss of one item by its logits, a list."""
-    is_binary = not isinstance(z, list)
-
-    def value(*x):
-        return _value(loss, x[0] if is_binary else list(x), y)
-
-    with mpmath.workdps(DIGITS):
-        point = [mpf(x) for x in ([z] if is_binary else z)]
-        columns = range(len(point))
-        return [mpmath.diff(value, point, tuple(int(j == c) for j in columns)) for c in columns]
-
-
-def _value(loss, z, y):
-    powers = [mpmath.exp(mpf(x)) for x in (z if isinstance(z, list) else [0, z])]
-    total = sum(powers)
-    # p and 1 - p, which is a sum of its own, so that no digit is lost.
-    p = [(x / total, sum(powers[:c] + powers[c + 1 :]) / total) for c, x in enumerate(powers)]
-    if not hasattr(loss, "average"):
-        return -(p[y][1] ** mpf(getattr(loss, "gamma", 0))) * mpmath.log(p[y][0])
-    scored = [c for c in range(len(p)) if c != loss.background] if isinstance(z, list) else [1]
-    sums = [_cell(loss, *p[c], int(y == c)) for c in scored]
-    if loss.average == "micro":
-        sums = [[sum(part) for part in zip(*sums)]]
-    gamma = mpf(loss.gamma)
-    losses = [1 - (n + gamma) / (d + gamma) for n, d in sums]
-    return sum(losses) / len(losses) if loss.average == "macro" else sum(losses)
-
-
-def _cell(loss, p, q, gold):
-    """Return what a cell with probability p, q = 1 - p, adds to both sums."""
-    power = 2 if loss.square_denominator else 1
-    if hasattr(loss, "beta"):
-        wrong = mpf(loss.alpha) * p**power * (1 - gold) + mpf(loss.beta) * q**power * gold
-        return p * gold, p * gold + wrong
-    f = q ** mpf(getattr(loss, "alpha", 0)) * p
-    return 2 * f * gold, f**power + gold

@@ -1,7 +1,5 @@
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 
 from skdice.losses import CrossEntropyLoss, DiceLoss, FocalLoss, SelfAdjustingDiceLoss, TverskyLoss
@@ -65,42 +63,6 @@ def test_separable_losses_are_weighted_means(case):
         assert abs(case.loss(logits, target) - mean) > 1e-6
 
 
-numbers = st.floats(-100, 100, width=32)
-set_losses = st.builds(
-    lambda loss, gamma, square, level, average, background: clone(loss).set_params(
-        gamma=gamma, square_denominator=square, level=level, average=average, background=background
-    ),
-    st.sampled_from(
-        [
-            DiceLoss(), TverskyLoss(alpha=0.3, beta=0.7), TverskyLoss(alpha=2.0, beta=0.0),
-            SelfAdjustingDiceLoss(alpha=0.01), SelfAdjustingDiceLoss(alpha=1.0),
-        ]
-    ),
-    st.sampled_from([0.0, 1e-6, 1.0, 30.0]), st.booleans(),
-    st.sampled_from(["batch", "example"]), st.sampled_from(["micro", "macro"]),
-    st.sampled_from([None, 0]),
-)  # fmt: skip
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    loss=set_losses,
-    items=st.lists(
-        st.tuples(numbers, numbers, numbers, st.integers(0, 2)), min_size=1, max_size=12
-    ),
-    dtype=st.sampled_from([torch.float32, torch.float64]),
-    ohem_ratio=st.sampled_from([0.0, 0.5, 2.0]),
-)
-def test_unweighted_values_lie_between_zero_and_one(loss, items, dtype, ohem_ratio):
-    if loss.level == "batch":
-        loss.set_params(ohem_ratio=ohem_ratio)
-    table = torch.tensor([row[:3] for row in items], dtype=dtype)
-    target = torch.tensor([row[3] for row in items])
-    for logits, gold in ((table, target), (table[:, 0], (target > 0).long())):
-        value = loss(logits, gold)
-        assert 0 <= value <= 1
-
-
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_weights_are_repetitions(case):
     for seed in range(3):
@@ -142,17 +104,3 @@ def test_weights_of_cells_of_several_labels(loss):
     divisor = weight[target != IGNORED].sum()
     torch.testing.assert_close(loss(logits, target, weight), (each * weight).sum() / divisor)
     torch.testing.assert_close(loss.total_weight(target, weight), divisor)
-
-
-@pytest.mark.parametrize("name", catalogue.LOSSES_OF_LABELS)
-def test_one_label_is_one_binary_column(name):
-    loss = clone(catalogue.LOSSES_OF_LABELS[name])
-    if loss.class_weight is not None:
-        loss.set_params(class_weight=catalogue.LABEL_WEIGHT[0])
-    if getattr(loss, "background", None) == 1:
-        loss.set_params(background=0)
-    logits, target = batch("flat", n_items=7)
-    expected, flat_gradient = value_and_gradient(loss, logits, target)
-    value, gradient = value_and_gradient(loss, logits[:, None], target[:, None])
-    torch.testing.assert_close(value, expected)
-    torch.testing.assert_close(gradient[:, 0], flat_gradient)

@@ -21,7 +21,7 @@ from skdice.losses import DiceLoss
 from skdice.metrics import entity_precision_recall_fscore_support
 from skdice.model_selection import compare_losses, tune_decision
 
-from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+from ..corpora import easy_corpus, easy_pairs, easy_texts
 from ..spies import internals
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* looks undertrained")
@@ -174,18 +174,6 @@ def test_pairs(tiny_bert, pairs, pos_label, kind):
     assert list(comparison.frame)[3:] == ["precision", "recall", "f1"]
     assert comparison.frame.iloc[0, 3:].tolist() == pytest.approx(expected[:3])
     assert comparison.frame["f1"][0] == pytest.approx(fitted.score(X_test, y_test))
-
-
-@pytest.mark.parametrize("several", [False, True])
-def test_texts(tiny_bert, several):
-    X, y = easy_labels(24) if several else easy_texts(24, n_classes=3)
-    classifier = DiceTextClassifier(tiny_bert, **FAST | {"max_epochs": 4})
-    comparison = compare_losses(classifier, X, y, X, y, losses=("ce",), seeds=(0,), verbose=0)
-    fitted = clone(classifier).set_params(loss="ce", random_state=0, verbose=0).fit(X, y)
-    predicted = fitted.predict(X)
-    accuracy = (predicted == y).all(axis=1).mean() if several else fitted.score(X, y)
-    f1 = fitted.score(X, y) if several else f1_score(y, predicted, average="macro")
-    assert comparison.frame.iloc[0, 3:].tolist() == pytest.approx([accuracy, f1])
 
 
 def test_questions(tiny_bert, fitted_rows):

@@ -1,4 +1,3 @@
-import copy
 import warnings
 
 import numpy as np
@@ -74,17 +73,6 @@ def test_sample_weight(pairs, options):
     weighted = tune_decision(pairs, X, wrong, sample_weight=weight, **options)
     half = tune_decision(pairs, X[:30], y[:30], **options)
     np.testing.assert_array_equal(weighted.predict(X[:30]), half.predict(X[:30]))
-
-
-@pytest.mark.parametrize("cls", [DiceTokenTagger, skdice.DiceQueryTagger])
-def test_weights_of_sentences(tiny_bert, cls):
-    X, y = easy_corpus(40, seed=1)
-    tagger = fit(cls, tiny_bert, easy_corpus(40), lr=5e-3, max_epochs=4)
-    wrong = [*y[:20], *(["B-LOC"] * len(tags) for tags in y[20:])]
-    weight = np.where(np.arange(40) < 20, 1.0, 0.0)
-    weighted = tune_decision(tagger, X, wrong, sample_weight=weight, min_recall=0.2)
-    half = tune_decision(tagger, X[:20], y[:20], min_recall=0.2)
-    assert weighted.predict(X).tolist() == half.predict(X).tolist()
 
 
 def test_more_classes_have_shares_as_thresholds(tiny_bert):
@@ -170,16 +158,6 @@ def test_labels_that_no_row_has_are_named(tiny_bert, floor):
     assert "no row has an entity" in said(tagger, X, [["O"] * len(row) for row in y])
 
 
-def assert_ones_are_none(estimator, X, y, floors):
-    ones = {"sample_weight": np.ones(len(y))}
-    for how in [{}, *({name: f} for name in ("min_precision", "min_recall") for f in floors)]:
-        with warnings.catch_warnings(action="ignore"):
-            tuned, other = (tune_decision(estimator, X, y, **how, **more) for more in ({}, ones))
-        others = other.internals.task.decision_attributes
-        for name, value in tuned.internals.task.decision_attributes.items():
-            np.testing.assert_array_equal(others[name], value)
-
-
 class TestFloors:
     """``min_precision`` and ``min_recall``; that they are kept on the rows that were tuned on."""
 
@@ -215,12 +193,6 @@ class TestFloors:
         score = precision_score if floor == "min_precision" else recall_score
         assert score(y, tuned.predict(X)) == pytest.approx(0.9)
 
-    def test_weights_of_ones_are_none(self, tiny_bert):
-        questions = make_questions(15, ratio=24, unanswerable_share=0.4, random_state=0)
-        for cls, rows in ((DiceTextClassifier, easy_labels(60)), (DiceSpanExtractor, questions)):
-            estimator = fit(cls, tiny_bert, rows, loss="ce", max_epochs=1)
-            assert_ones_are_none(estimator, *rows, floors=(0.3, 0.6, 0.9))
-
     def test_more_classes_have_no_positive_one(self, tiny_bert):
         X, y = easy_texts(40, n_classes=3)
         classifier = fit(DiceTextClassifier, tiny_bert, (X, y), loss="ce")
@@ -229,9 +201,6 @@ class TestFloors:
 
 
 class TestLabels:
-    def test_weights_of_ones_are_none(self, tagger):
-        assert_ones_are_none(tagger, *easy_corpus(40, seed=1), floors=(0.6,))
-
     def test_each_type_has_its_own(self, tagger):
         X, y = easy_corpus(120, seed=1)
         tuned = tune_decision(tagger, X, y, per_label=True)
@@ -240,21 +209,6 @@ class TestLabels:
         assert list(decision) == ["LOC", "PER"]
         assert getattr(tagger, name) == (0 if isinstance(tagger, DiceTokenTagger) else 0.5)
         assert tuned.score(X, y) >= tagger.score(X, y) - 0.02
-
-    def test_a_bias_of_one_type_leaves_the_other(self, tagger):
-        X, _ = easy_corpus(60, seed=1)
-        other = copy.copy(tagger)
-        if isinstance(tagger, DiceTokenTagger):
-            other.background_bias_ = {"PER": 100.0, "LOC": 0.0}
-        else:
-            other.threshold_ = {"PER": 1.0, "LOC": 0.5}
-            with pytest.raises(ValueError, match="threshold_"):
-                other.threshold_ = 100.0
-        before = [[e[:3] for e in row if e.label == "LOC"] for row in tagger.predict_spans(X)]
-        after = [[e[:3] for e in row] for row in other.predict_spans(X)]
-        assert any(before)
-        assert not any(label == "PER" for row in after for _, _, label in row)
-        assert all(set(b) <= set(a) for a, b in zip(after, before))
 
     def test_precision_drops_whole_entities(self, tiny_bert):
         X, _ = easy_corpus(120, seed=1)
@@ -360,13 +314,6 @@ def test_a_tag_that_a_fold_does_not_know(tiny_bert):
     assert tagger.set_params(background_bias="cv").fit(X, y).background_bias_ == 0
 
 
-def test_classes_of_one_row(tiny_bert):
-    X, y = easy_texts(31, n_classes=3)
-    y = [*y[:-1], "rare"]
-    classifier = DiceTextClassifier(tiny_bert, **FOLDS).fit(X, y)
-    assert tune_decision(classifier, X, y, cv=3).threshold_.shape == (len(set(y)),)
-
-
 def test_contexts_stay_together(tiny_bert, seen):
     X, y = make_questions(24, ratio=24, unanswerable_share=0.4, random_state=0)
     contexts = [f"{i % 6} {context}" for i, context in enumerate(X["context"])]
@@ -416,21 +363,6 @@ def test_few_rows_that_move_a_decision_warn(pairs, recwarn):
         f"one fifth of them or another it is {min(now, *others):.2f} to {max(now, *others):.2f}. "
         f"On other rows it may be worse than what was fitted. Tune on 100 rows or more."
     )
-
-
-def count_outside(y_true, y_pred):
-    return sum(tag == "O" for tags in y_pred for tag in tags)
-
-
-@pytest.mark.parametrize("options", [{}, {"per_label": True}, {"metric": count_outside}])
-def test_few_rows_of_taggers(tagger, options, recwarn):
-    tuned = tune_decision(tagger, *easy_corpus(20, seed=3), **options)
-    name = "background_bias_" if isinstance(tagger, DiceTokenTagger) else "threshold_"
-    before, now = getattr(tagger, name), getattr(tuned, name)
-    values = now.values() if "per_label" in options else [now]
-    has_moved = any(value != before for value in values)
-    assert bool(warned(recwarn)) is has_moved
-    assert has_moved or "metric" not in options
 
 
 def test_enough_rows_do_not_warn(pairs, recwarn):

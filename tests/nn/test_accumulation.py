@@ -86,18 +86,6 @@ def test_ignored_items_may_fill_batches(name, weighted):
 
 
 @each_loss
-@pytest.mark.parametrize("emptied", ["target", "weight"])
-def test_a_step_without_items_has_no_gradient(name, emptied):
-    module, loss = make_module(), LOSSES[name]
-    batches = make_batches(3, weighted=True)
-    for batch in batches:
-        batch[emptied].fill_(loss.ignore_index if emptied == "target" else 0)
-    value, gradients, _ = run_step(module, loss, batches)
-    assert value == 0
-    assert all((gradient == 0).all() for gradient in gradients)
-
-
-@each_loss
 def test_scaled_half_precision_does_not_overflow(name):
     """The scaled gradient of a step is that of a mean, however many items the step has."""
     module, loss = ToyModule().half(), LOSSES[name]

@@ -183,14 +183,3 @@ def test_little_is_padded_although_texts_meet_others():
     assert np.mean(again) / 15 < 0.2  # 0.6 if all texts were sorted.
     (step,) = make_sampler(make_dataset([2, 9, 3, 8, 4, 7, 5]), step_size=7, batch_size=3)
     assert [batch["attention_mask"].sum(1).tolist() for batch in step] == [[9, 8, 7, 5], [4, 3, 2]]
-
-
-def test_short_and_long_steps_take_turns():
-    sampler = make_sampler(make_dataset(range(2, 402)), step_size=4)
-    longest = [max(len(batch["input_ids"][0]) for batch in step) for step in sampler]
-    assert 0.35 < (np.diff(longest) > 0).mean() < 0.65
-    # And the step with fewer texts may be any.
-    sampler = make_sampler(make_dataset(np.repeat(np.arange(2, 12), 7)), step_size=4)
-    shorts = [step for _ in range(12) for step in sampler if len(step[0]["input_ids"]) == 2]
-    assert len(shorts) == 12
-    assert len({step[0]["input_ids"].shape[1] for step in shorts}) > 3

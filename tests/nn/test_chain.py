@@ -143,23 +143,3 @@ def test_a_window_with_broken_tags_keeps_its_logits(logits, allowed, broken):
     assert not is_allowed(broken, allowed)
     assert torch.equal(scores[:4], given[:4])
     np.testing.assert_allclose(scores[4:], chain.predict(logits[:7])[4:], atol=1e-6)
-
-
-@pytest.mark.parametrize("broken", [[1, 2], [2, 0]])
-def test_broken_tags_at_the_border_of_a_sentence(logits, broken):
-    """It starts with the end of an entity, or ends with the start of one."""
-    allowed = allowed_transitions(["B-X", "E-X", "O", "S-X"], "IOBES")
-    given = torch.from_numpy(logits[:5, :4])
-    chain = TagChain(allowed, np.array([0, 2, 4, 5]))
-    scores = train(chain, given, batch_of([broken, [0, 1], [3]]))
-    assert torch.equal(scores[:2], given[:2])
-    assert not torch.isclose(scores[2:], given[2:]).any()
-
-
-def test_nothing_to_score(allowed):
-    """As in a process that has no window of a step."""
-    nothing = torch.empty((0, 5), requires_grad=True)
-    batch = {name: torch.empty(0, dtype=torch.int64) for name in ("item", "row", "target")}
-    chain = TagChain(allowed, np.array([0, 0]))
-    train(chain, nothing, batch).sum().backward()
-    assert chain.predict(np.empty((0, 5), np.float32)).shape == (0, 5)

@@ -102,14 +102,6 @@ def test_put_back_after_an_error(tiny_models, family, is_fused):
     assert transformer.config._attn_implementation == before
 
 
-def test_in_a_fit(tiny_bert, seen):
-    tagger = DiceTokenTagger(tiny_bert, max_epochs=1, random_state=0, verbose=0)
-    tagger.fit(*easy_corpus(8))
-    assert set(seen["weights"]) == {0.0}
-    assert {p for p, _ in seen["output"]} == {0.1}
-    assert tagger.net_.module_.transformer.config._attn_implementation == "sdpa"
-
-
 class Model(nn.Module):
     def __init__(self, n_rows=20, **parameters):
         super().__init__()
