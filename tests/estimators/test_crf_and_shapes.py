@@ -13,7 +13,7 @@ from transformers import pipeline
 
 from skdice import DiceTokenTagger
 from skdice.nn import TagChain
-from skdice.text import SHAPES, allowed_transitions
+from skdice.text import N_SHAPES, allowed_transitions
 
 from ..quick import quick
 from ..spies import internals
@@ -134,7 +134,7 @@ def test_lower_case_is_tagged_as_well(quick_bert):
 @pytest.mark.parametrize("n_frozen_layers", [None, 0])
 def test_table_is_trained(fitted, n_frozen_layers):
     tagger = clone(fitted).set_params(n_frozen_layers=n_frozen_layers, max_epochs=1).fit(X, Y)
-    assert table(tagger).num_embeddings == 1 + len(SHAPES)
+    assert table(tagger).num_embeddings == 1 + N_SHAPES
     assert float(table(tagger).weight.detach().std(0).max()) > 1e-3
     words = tagger.net_.module_.transformer.get_input_embeddings().weight
     assert words.requires_grad == (n_frozen_layers is None)
