@@ -22,13 +22,44 @@ from ..nn import TextNet, check_callbacks, count_processes, failing_together, sh
 from ..tasks import Network, Rows, Task, TeachableTask, read_fit_rows
 from ..text import WordTokenizer
 from ._saving import SavedEstimator
-from ._shared import CONTAINERS, FITTED_ATTRIBUTES
 from ._teacher import ask_teacher
 
 # The task of an estimator, and the type of an attribute.
 T = TypeVar("T", bound=Task)
 V = TypeVar("V")
 
+# Parts of the docstrings of all estimators.
+_CONTAINERS = """\
+    X and y may be lists, arrays, columns and tables of pandas, or anything that has ``to_list``,
+    ``tolist`` or ``to_pandas``, such as those of polars, pyarrow and Hugging Face datasets.
+"""
+FITTED_ATTRIBUTES = """\
+    loss_ : Loss
+        The loss that was used, with all parameters set; of two that are kept, the first.
+    choices_ : DataFrame
+        A row for each parameter that was left open: ``parameter``, the ``value`` that was taken,
+        and ``why``, in a sentence.
+    runs_ : DataFrame
+        A row for each network of the fit, numbered from 1 on: its ``loss``, learning rate ``lr``,
+        ``max_epochs``, the ``epochs`` that it made, its ``best_epoch``, the ``score`` of that epoch
+        on rows to validate on, and whether it ``began_again`` with a third of the rate,
+        ``is_finished``, and ``is_kept``, alone or merged with others.
+    history_ : DataFrame
+        A row for each network (``run``, from 1 on) and epoch: training loss, validation score,
+        learning rate, number of texts, seconds.
+    negative_ratio_ : float or None
+        The ``negative_ratio`` that was used; None if every epoch has all texts.
+    max_epochs_, lr_ : int, float
+        The ``max_epochs`` and ``lr`` that were used.
+    best_epoch_ : int
+        Epoch of the weights that are kept; of several networks, that of the first.
+    interrupted_ : bool
+        Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
+    max_length_ : int
+    net_ : skorch net
+        To be read only: ``net_.history``, ``net_.module_`` (the torch module),
+        ``net_.callbacks_``.
+"""
 _INTERRUPTED = (
     "The estimator can be used: it has the weights of the last step or, with patience, of the best "
     "epoch so far; of several networks, those that were finished. Its interrupted_ is True."
@@ -82,7 +113,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
     library ask of an estimator.
     """
 
-    _texts: ClassVar[dict[str, str]] = {"attributes": FITTED_ATTRIBUTES, "containers": CONTAINERS}
+    _texts: ClassVar[dict[str, str]] = {"attributes": FITTED_ATTRIBUTES, "containers": _CONTAINERS}
     _tuned: ClassVar[str | None] = None  # what "auto" tunes on rows to validate on
 
     net_ = FittedAttribute[TextNet]("net")

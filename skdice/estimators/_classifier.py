@@ -7,11 +7,10 @@ from scipy.special import expit, softmax
 
 from .._inputs import column_names
 from .._parameters import Parameter, number, parametrised
+from .._sklearn import ClassifierMixin
 from .._typing import Indicators, Labels, Pairs, Texts, Weights
 from ..tasks import Classifying
-from ._base import FittedAttribute, TextEstimator
-from ._shared import FITTED_ATTRIBUTES
-from ._sklearn import ClassifierMixin
+from ._base import FITTED_ATTRIBUTES, FittedAttribute, TextEstimator
 
 TextRows = Texts | Pairs
 

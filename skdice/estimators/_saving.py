@@ -1,6 +1,7 @@
-"""Saving and loading of estimators."""
+"""The parameters of estimators, and how these are saved and loaded."""
 
 import os
+from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import UnionType
@@ -11,13 +12,23 @@ import numpy as np
 from .._files import read_one_version
 from .._parameters import check_number, check_option
 from .._pretrained import is_hub_id
+from .._sklearn import BaseEstimator
 from ..exceptions import warn
-from ..fitting import Fitted, make_net
-from ..io import download, export, load_head, opened, read_manifest, save, subclasses, upload
+from ..fitting import Fitted, Settings, make_net
+from ..io import (
+    OF_NET,
+    download,
+    export,
+    load_head,
+    opened,
+    read_manifest,
+    save,
+    subclasses,
+    upload,
+)
 from ..nn import PRECISIONS, is_first_process, resolve_device, seeded
 from ..tasks import Task
 from ..text import TextReader, WordTokenizer
-from ._shared import SharedParameters
 
 # The strings that a saved fit may contain; a tampered file could hold others.
 _OPTIONS = {
@@ -29,8 +40,8 @@ _OPTIONS = {
 }
 
 
-class SavedEstimator(SharedParameters):
-    """Base of the estimators, which are saved as directories and loaded from them."""
+class SavedEstimator(BaseEstimator, Settings):
+    """Base of the estimators: their parameters, and the directories that they are saved as."""
 
     _fitted: Fitted | None = None
 
@@ -38,6 +49,30 @@ class SavedEstimator(SharedParameters):
     def internals(self) -> Any:
         """For other modules of this library only: it may change at any time."""
         raise NotImplementedError
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of a loss object (``loss__gamma``).
+
+        Raises
+        ------
+        ValueError
+            If a parameter is unknown, or ``loss__...`` is set while ``loss`` is a name.
+        """
+        loss = params.get("loss", self.loss)
+        nested = [name.removeprefix("loss__") for name in params if name.startswith("loss__")]
+        if nested and isinstance(loss, str):
+            raise ValueError(
+                f"'loss__{nested[0]}' needs a loss object, as loss=DiceLoss() of skdice.losses; "
+                f"loss={loss!r} is a name. Set {nested[0]!r} on the estimator."
+            )
+        known = list(self.get_params(deep=False))
+        for name in (name.partition("__")[0] for name in params):
+            if name not in known and (near := get_close_matches(name, known, n=1)):
+                raise ValueError(
+                    f"Invalid parameter {name!r} for estimator {type(self).__name__}. Did you mean "
+                    f"{near[0]!r}? Valid parameters are: {known}."
+                )
+        return super().set_params(**params)
 
     def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
         """Save the fitted estimator as a directory that transformers can load, too.
@@ -257,9 +292,7 @@ def _read_fitted(
     tokenizer.word_prefix = network["word_prefix"]
     reader = TextReader(tokenizer, network["max_length"])
     task: Task = learned["task"]
-    options = {
-        name: network[name] for name in ("precision", "predict_precision", "max_epochs", "lr")
-    }
+    options = {name: network[name] for name in OF_NET}
     net = make_net(
         task, reader, task.criterion(learned["loss"]), model=place, device=device, **options
     )

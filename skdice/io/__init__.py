@@ -2,5 +2,5 @@
 
 from ._hub import download, upload
 from ._network import load_head
-from ._saved import check_place, export, opened, read_manifest, save
+from ._saved import OF_NET, check_place, export, opened, read_manifest, save
 from ._values import subclasses

@@ -37,7 +37,7 @@ KNOWN = FILES | {MANIFEST, CARD, ONNX}
 # Keys that would make transformers load code, or files outside FILES.
 _REFUSED = ("auto_map", "custom_pipelines", "transformers_weights", "fast_tokenizer_files")
 # Attributes of the network that are saved.
-_OF_NET = ("precision", "predict_precision", "max_epochs", "lr")
+OF_NET = ("precision", "predict_precision", "max_epochs", "lr")
 
 
 def save(
@@ -82,7 +82,7 @@ def write_manifest(
     """Write ``skdice.json``: all that is no weight, and digests of the files that are there."""
     learned = dict(vars(fitted))
     net, reader = learned.pop("net"), learned.pop("reader")
-    network = {name: getattr(net, name) for name in _OF_NET}
+    network = {name: getattr(net, name) for name in OF_NET}
     network |= {"max_length": reader.max_length, "word_prefix": reader.tokenizer.word_prefix}
     content: dict[str, Any] = {
         "format_version": FORMAT_VERSION,

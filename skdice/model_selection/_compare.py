@@ -1,15 +1,19 @@
 """Fair comparison of losses: the same rows, parameters and seeds for all of them."""
 
+import math
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Memory
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
@@ -19,9 +23,12 @@ from .._parameters import check_number, check_option
 from .._pipeline import final_step, silenced, with_parameters
 from .._version import __version__
 from ..estimators import TextEstimator
+from ..exceptions import silent
 from ..losses import Loss
+from ..metrics import RowCounts
+from ..tasks import Rows, split_rows
+from ._decision import tune_decision
 from ._loss_comparison import LossComparison, ScoredRun
-from ._runs import TUNED, LossRun, Protocol, run_loss, text_estimator
 from ._space import SWITCHED, switch_loss
 
 # A training loss that fell by more in the last epoch was not near its floor. With 200 sentences of
@@ -34,6 +41,33 @@ _LARGEST_LAST_FALL = 0.25
 _LEAST_TRAIN_F1 = 0.5
 # The keys of an entry of ``losses`` that is a dict.
 _ENTRY_KEYS = ("loss", *SWITCHED, "class_weight")
+# The name of a row with a tuned decision is that of its loss with this ending.
+_TUNED = "+threshold"
+_HELD_OUT_FRACTION = 0.15
+# Training rows that a run predicts, to see whether it has learned them.
+_N_TRAINING_ROWS = 100
+
+
+class LossRun(NamedTuple):
+    """The results of a fit with its own decision (key "") and, if asked for, a `_TUNED` one."""
+
+    decisions: dict[str, tuple[float, RowCounts]]  # seconds, and what was right on the test rows
+    n_held_out: int
+    # By network, the share by which its training loss fell in the last epoch; 0 with one epoch.
+    last_falls: list[float]
+    train_f1: float  # on some of the rows that it was trained on
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What all runs of a comparison share; `task` says which metrics it has."""
+
+    task: str
+    X: Any
+    y: Any
+    X_test: Any
+    y_test: Any
+    tune_threshold: bool
 
 
 def compare_losses(
@@ -121,13 +155,13 @@ def compare_losses(
     >>> comparison = compare_losses(DicePairClassifier(), X, y, X_test, y_test)  # doctest: +SKIP
     >>> print(comparison.to_markdown())  # doctest: +SKIP
     """
-    suffixes = ["", TUNED] if tune_threshold else [""]
+    suffixes = ["", _TUNED] if tune_threshold else [""]
     entries, seeds = _check_losses(losses, suffixes, baseline), list(seeds)
     for seed in seeds:
         check_number("compare_losses", "seeds", seed, low=0, integer=True)
     _check_unique("seeds", seeds)
     seeds = [int(seed) for seed in seeds]
-    final = text_estimator(estimator)
+    final = _text_estimator(estimator)
     X, y, X_test, y_test = map(indexable_rows, (X, y, X_test, y_test))
     estimators = {
         (label, seed): _prepare(estimator, label, parameters, seed)
@@ -143,11 +177,11 @@ def compare_losses(
             "tune_threshold=True tunes the bias of 'O', but the tags of y are no entities: they "
             "have no decision to tune."
         )
-    run, common = run_loss, []
+    run, common = _run_loss, []
     if cache_dir is not None:
         # A run is found in the cache by a digest of all that it depends on.
         memory = Memory(os.fspath(cache_dir), verbose=0)
-        run = memory.cache(run_loss, ignore=["estimator", "protocol"])
+        run = memory.cache(_run_loss, ignore=["estimator", "protocol"])
         common = [__version__, digest(protocol)]
     tasks = [
         delayed(_run)(run, key, each, protocol, digest([*common, each]) if common else "")
@@ -171,6 +205,17 @@ def compare_losses(
     )
 
 
+def _text_estimator(estimator: BaseEstimator) -> TextEstimator:
+    """Return the estimator at the end of a Pipeline; raise a TypeError if it is not of skdice."""
+    _, final = final_step(estimator)
+    if not isinstance(final, TextEstimator):
+        raise TypeError(
+            f"estimator must be an estimator of skdice, such as DiceTokenTagger(), or a Pipeline "
+            f"that ends in one; got {estimator!r}."
+        )
+    return final
+
+
 def _prepare(
     estimator: BaseEstimator, label: str, parameters: dict[str, Any], seed: int
 ) -> BaseEstimator:
@@ -180,7 +225,7 @@ def _prepare(
     named = {f"{prefix}{name}": value for name, value in settings.items()}
     with _noted(f"This is about losses[{label!r}]."):
         prepared = with_parameters(silenced(estimator), named)
-        text_estimator(prepared).internals.check_parameters()
+        _text_estimator(prepared).internals.check_parameters()
     return prepared
 
 
@@ -225,6 +270,64 @@ def _run(
 ) -> tuple[tuple[str, int], LossRun]:
     with _noted(f"This happened with loss {key[0]!r} and seed {key[1]}."):
         return key, run(*arguments)
+
+
+def _run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRun:
+    """Fit a copy of an estimator and count on the test rows; `name` says what is run to caches."""
+    estimator = clone(estimator)
+    X, y, held_out = protocol.X, protocol.y, np.empty(0, int)
+    if protocol.tune_threshold:
+        train, held_out = _hold_out(estimator, protocol)
+        X, y = _safe_indexing(X, train), _safe_indexing(y, train)
+    start = time.perf_counter()
+    estimator.fit(X, y)
+    seconds = time.perf_counter() - start
+    final = _text_estimator(estimator)
+
+    def count(decided: Any, X: object, y: object) -> RowCounts:
+        return final.internals.task.count_rows(protocol.task, y, decided.predict(X))
+
+    decisions = {"": (seconds, count(estimator, protocol.X_test, protocol.y_test))}
+    if protocol.tune_threshold:
+        start = time.perf_counter()
+        metric = None
+        if protocol.task == "texts":  # Their score is accuracy; the F1 of the table is tuned.
+
+            def metric(y_true: object, y_pred: object) -> float:
+                return final.internals.task.count_rows("texts", y_true, y_pred).of_all_rows()["f1"]
+
+        X_part, y_part = (_safe_indexing(part, held_out) for part in (protocol.X, protocol.y))
+        with silent():  # That few rows moved the decision is seen on the test rows.
+            tuned = tune_decision(estimator, X_part, y_part, metric=metric)
+        seconds += time.perf_counter() - start
+        decisions[_TUNED] = seconds, count(tuned, protocol.X_test, protocol.y_test)
+    some = np.arange(0, _num_samples(y), math.ceil(_num_samples(y) / _N_TRAINING_ROWS))
+    learned = count(estimator, _safe_indexing(X, some), _safe_indexing(y, some))
+    history = final.history_
+    networks = history.groupby("run") if "run" in history else [(0, history)]
+    losses = [epochs["train_loss"].dropna().tolist() for _, epochs in networks]
+    return LossRun(
+        decisions,
+        n_held_out=len(held_out),
+        last_falls=[1 - loss[-1] / loss[-2] if len(loss) > 1 else 0.0 for loss in losses],
+        train_f1=learned.of_all_rows()["f1"],
+    )
+
+
+def _hold_out(estimator: BaseEstimator, protocol: Protocol) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows to train on and those to tune the decision on, by the seed.
+
+    Classes have equal shares in both parts, and questions about one context stay together.
+    """
+    final, n_rows = _text_estimator(estimator), _num_samples(protocol.y)
+    task, rng = final.internals.task, np.random.default_rng(final.random_state)
+    classes = groups = None
+    if task.info.is_classifier:
+        labels = task.read_y(protocol.y, range(n_rows))
+        classes = Rows(range(n_rows), labels, None, None, np.arange(n_rows)).strata
+    if not isinstance(estimator, Pipeline):
+        groups = task.groups(task.read_X(protocol.X))
+    return split_rows(n_rows, _HELD_OUT_FRACTION, rng, classes, groups)
 
 
 @contextmanager

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
+from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, check_consistent_length, get_tags
@@ -19,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._inputs import indexable_rows
 from .._parameters import RandomState, check_number, check_option, not_allowed
 from .._pipeline import final_step, silenced, with_parameters
+from .._sklearn import BaseEstimator
 from .._typing import Labels, Weights
 from ..estimators import TextEstimator
 from ..nn import count_processes
@@ -51,7 +53,8 @@ def _of_best(name: str) -> Any:
     return available_if(has_method)(method)
 
 
-class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class DiceSearchCV(BaseEstimator):
     """Search for the best loss and parameters by cross-validation, with Optuna.
 
     It works like ``GridSearchCV``, but Optuna chooses the settings and stops trials that start
@@ -148,38 +151,21 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     {'loss': 'tversky', 'alpha': 0.3, 'lr': 0.0001}
     """
 
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        space: Space | Mapping[str, Any] | None = None,
-        *,
-        n_trials: int = 20,
-        cv: CrossValidator = None,
-        scoring: str | Callable[..., float] | None = None,
-        storage: str | PathLike[str] | BaseStorage | None = None,
-        study_name: str | None = None,
-        n_jobs: int | None = None,
-        pruner: BasePruner | Literal["auto"] | None = "auto",
-        refit: bool = True,
-        error_score: float | Literal["raise"] = "raise",
-        timeout: float | None = None,
-        random_state: RandomState = None,
-        verbose: int = 1,
-    ) -> None:
-        self.estimator = estimator
-        self.space = space
-        self.n_trials = n_trials
-        self.cv = cv
-        self.scoring = scoring
-        self.storage = storage
-        self.study_name = study_name
-        self.n_jobs = n_jobs
-        self.pruner = pruner
-        self.refit = refit
-        self.error_score = error_score
-        self.timeout = timeout
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: BaseEstimator
+    space: Space | Mapping[str, Any] | None = None
+    _: KW_ONLY
+    n_trials: int = 20
+    cv: CrossValidator = None
+    scoring: str | Callable[..., float] | None = None
+    storage: str | PathLike[str] | BaseStorage | None = None
+    study_name: str | None = None
+    n_jobs: int | None = None
+    pruner: BasePruner | Literal["auto"] | None = "auto"
+    refit: bool = True
+    error_score: float | Literal["raise"] = "raise"
+    timeout: float | None = None
+    random_state: RandomState = None
+    verbose: int = 1
 
     def fit(
         self, X: Any, y: Any = None, *, sample_weight: Weights = None, groups: Labels | None = None

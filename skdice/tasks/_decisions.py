@@ -1,6 +1,5 @@
 """The decisions of classifiers: values that turn the logits of rows into classes or labels."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -17,7 +16,7 @@ _MOST_ROUNDS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Decision(ABC):
+class Decision:
     """How a classifier decides: it compares values of a row, made of its logits, with cuts.
 
     A class or label is predicted where its value exceeds its cut, unless a decision says more. A
@@ -52,9 +51,9 @@ class Decision(ABC):
         """The decision as probabilities, which is ``threshold_`` of the estimators."""
         return np.asarray(expit(self.cuts))
 
-    @abstractmethod
     def cuts_of(self, p: np.ndarray) -> np.ndarray:
         """Return the cuts of a decision as probabilities, of the shape of ``cuts``."""
+        return np.asarray(logit(p))
 
     def with_threshold(self, threshold: Any, owner: str) -> Self:
         """Return the decision with other probabilities, one or several; errors name the owner."""
@@ -144,9 +143,6 @@ class LabelThresholds(Decision):
     """Every label is predicted whose logit exceeds its cut."""
 
     of_each = "labels"
-
-    def cuts_of(self, p: np.ndarray) -> np.ndarray:
-        return np.asarray(logit(p))
 
 
 def best_cut(

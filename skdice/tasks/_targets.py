@@ -30,6 +30,9 @@ from ._rows import Label, take
 
 # The order matters: a bool is a number, too.
 _KINDS: dict[str, Any] = {"str": str, "bool": (bool, np.bool_), "number": numbers.Real}
+_NO_MATRIX = (
+    "Several labels per row must be a 0/1 indicator matrix of shape (n_rows, n_labels); got"
+)
 
 
 def is_indicator(y: Any) -> bool:
@@ -104,10 +107,7 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         )
     matrix = _to_matrix(y)
     if matrix.ndim != 2:
-        raise ValueError(
-            f"Several labels per row must be a 0/1 indicator matrix of shape (n_rows, n_labels); "
-            f"got an array of shape {matrix.shape}."
-        )
+        raise ValueError(f"{_NO_MATRIX} an array of shape {matrix.shape}.")
     if matrix.shape[1] == 1:
         raise ValueError(
             "A multi-label y must have two columns or more; got one. One label a row needs no list."
@@ -154,10 +154,8 @@ def _to_matrix(y: Any) -> np.ndarray:
             if len(row) == len(rows[0]):
                 continue
             got = f"rows of different lengths, {len(rows[0])} in row 0 and {len(row)} in row {i}"
-        raise ValueError(
-            f"Several labels per row must be a 0/1 indicator matrix of shape (n_rows, n_labels); "
-            f"got {got}. sklearn.preprocessing.MultiLabelBinarizer makes one of lists of labels."
-        )
+        maker = "sklearn.preprocessing.MultiLabelBinarizer makes one of lists of labels."
+        raise ValueError(f"{_NO_MATRIX} {got}. {maker}")
     matrix = np.empty((len(rows), len(rows[0] or ())), dtype=object)
     for i, row in enumerate(rows):
         matrix[i] = object_array(row or ())
