@@ -1,6 +1,6 @@
 """The plan of a fit: rules of "auto" on what was prepared; nothing is read or drawn here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from ..exceptions import warn
 from ..losses import (
+    AVERAGED,
     IGNORE_INDEX,
     LOSS_PARAMETERS,
     Loss,
@@ -39,6 +40,7 @@ class Run:
     lr: float
     head_lr: float
     seed: int  # of new weights, dropout, and the order of the texts
+    order: int = 0  # another order of the texts for each number
     must_learn: bool  # whether the training loss must have fallen at the end
     began_again: bool = False  # whether the rates are a third of those of a first try
 
@@ -48,7 +50,7 @@ class Plan:
     """All that the training of a fit depends on; no parameter is open any more."""
 
     prepared: Prepared
-    settings: Settings  # what all runs share; their losses, epochs and rates are their own
+    settings: Settings  # what all runs share
     runs: tuple[Run, ...]
     merge: Merge  # None if there is one run
     choices: Mapping[str, Choice]  # what was taken for each parameter that was left open
@@ -61,27 +63,30 @@ def choose(prepared: Prepared) -> Plan:
     """Return a plan with a choice for all that is open."""
     settings, seed, opened = prepared.settings, prepared.given.seed, prepared.opened
     epoch, data, of_ratio = _choose_epoch(prepared)
-    losses, of_loss = _choose_losses(settings, epoch, data)
-    schedules, of_schedule = _choose_schedules(settings, epoch, [*losses.values()])
+    name, loss, of_loss = _choose_loss(settings, epoch, data)
+    merge: Merge = "ensemble" if settings.n_members > 1 else None
+    merge = "mean" if name == AVERAGED else merge
+    schedule, of_schedule = _choose_schedule(settings, epoch, loss, merge)
     of_machine = auto.choose_machine(torch.device(settings.device).type, settings.precision)
     choices = {**prepared.choices, **of_ratio, **of_loss, **of_schedule}
     choices |= {name: of_machine[name] for name in ("device", "precision") if name in opened}
     graphs = None
     if prepared.takes_graphs:
-        choices["cuda_graphs"] = graphs = _choose_cuda_graphs(prepared, [*losses.values()])
-    runs = _plan_runs(prepared, epoch, data, losses, schedules)
+        choices["cuda_graphs"] = graphs = _choose_cuda_graphs(prepared, loss)
     # A loss object has the parameters that are given beside the name of a loss.
     closed: dict[str, Any] = dict.fromkeys((*LOSS_PARAMETERS, "K", "class_weight"))
     closed |= {"negative_ratio": epoch.ratio, "random_state": seed}
-    shown = "+".join(losses)
+    shown = name
     if data.draw is not None:
         n_drawn, n_texts = data.draw.n_drawn.sum(), len(data.draw.group)
-        shown = f"{shown}, {n_drawn} of {n_texts} texts in each epoch"
+        shown = f"{name}, {n_drawn} of {n_texts} texts in each epoch"
     return Plan(
         prepared=prepared,
         settings=replace(settings, **closed),
-        runs=runs,
-        merge="mean" if len(losses) > 1 else "ensemble" if len(runs) > 1 else None,
+        runs=_plan_runs(
+            prepared, epoch, data, merge, loss=loss, name=name.partition("+")[0], **schedule
+        ),
+        merge=merge,
         choices=choices,
         n_steps=epoch.n_steps,
         cuda_graphs=graphs is not None and graphs.value,
@@ -90,31 +95,20 @@ def choose(prepared: Prepared) -> Plan:
 
 
 def _plan_runs(
-    prepared: Prepared,
-    epoch: EpochFacts,
-    data: TrainingSet,
-    losses: Mapping[str, Loss],
-    schedules: Sequence[tuple[int, float, float]],
+    prepared: Prepared, epoch: EpochFacts, data: TrainingSet, merge: Merge, **shared: Any
 ) -> tuple[Run, ...]:
-    """Return a run for each loss, or for each seed of an ensemble."""
+    """Return the runs: one, members with other seeds, or two that differ in the order of texts."""
     seed, n_others = prepared.given.seed, prepared.settings.n_members - 1
     seeds = [seed, *np.random.SeedSequence(seed).generate_state(n_others).tolist()]
-    is_whole, correct = data.draw is None, prepared.task.corrected
-    sets = {name: data if is_whole else correct(data, loss) for name, loss in losses.items()}
-    return tuple(
-        Run(
-            loss=loss,
-            name=name,
-            training_set=sets[name],
-            max_epochs=epochs,
-            lr=lr,
-            head_lr=head_lr,
-            seed=own,
-            must_learn=auto.must_learn(epoch, epochs, "lr" in prepared.opened),
-        )
-        for (name, loss), (epochs, lr, head_lr) in zip(losses.items(), schedules)
-        for own in seeds
+    first = Run(
+        training_set=data if data.draw is None else prepared.task.corrected(data, shared["loss"]),
+        must_learn=auto.must_learn(epoch, shared["max_epochs"], "lr" in prepared.opened),
+        seed=seed,
+        **shared,
     )
+    if merge == "mean":
+        return first, replace(first, order=1)
+    return tuple(replace(first, seed=own) for own in seeds)
 
 
 def begin_again(plan: Plan, problem: BaseException) -> Plan:
@@ -159,12 +153,12 @@ def _choose_epoch(prepared: Prepared) -> tuple[EpochFacts, TrainingSet, dict[str
     return epoch, data, choices
 
 
-def _choose_losses(
+def _choose_loss(
     settings: Settings, facts: EpochFacts, training_set: TrainingSet
-) -> tuple[dict[str, Loss], dict[str, Choice]]:
-    """Return the loss of each network by its name, one or two, and what was chosen of them."""
+) -> tuple[str, Loss, dict[str, Choice]]:
+    """Return the name of the loss, the loss, and what was chosen of it."""
     choices: dict[str, Choice] = {}
-    name = settings.loss
+    name: Any = settings.loss
     if isinstance(name, str) and name == "auto":
         choices["loss"] = auto.choose_loss(facts)
         name = choices["loss"].value
@@ -173,56 +167,53 @@ def _choose_losses(
         kind = "log"
     if kind is not None:
         weights = class_weights(kind, settings.K, training_set.labels, training_set.counts)
-    losses: dict[str, Loss]
     if isinstance(name, Loss):
         # The task says what counts in training, and marks the rest by IGNORE_INDEX.
-        losses = {type(name).__name__: clone(name).set_params(ignore_index=IGNORE_INDEX)}
+        name, loss = type(name).__name__, clone(name).set_params(ignore_index=IGNORE_INDEX)
         if weights is not None:
-            losses[type(name).__name__].set_params(class_weight=weights)
+            loss.set_params(class_weight=weights)
     else:
         how = {"binary": training_set.binary, "class_weight": weights, **loss_values(settings)}
-        losses = {one: make_loss(one, **how) for one in name.split("+")}
-    for loss in losses.values():
-        if isinstance(getattr(loss, "background", None), str):
-            loss.set_params(background=training_set.background)
-        if isinstance(loss.memory, str):
-            memory = 0.0
-            if not loss.separable:
-                n_positive = training_set.count_positives(str(loss.average))
-                choices["memory"] = auto.choose_memory(facts, n_positive)
-                memory = choices["memory"].value
-            loss.set_params(memory=memory)
-        if isinstance(loss, SelfAdjustingDiceLoss) and (reason := loss.known_collapse()):
-            warn(f"loss={settings.loss!r}: {reason}")
-    return losses, choices
+        loss = make_loss("ce" if name == AVERAGED else name, **how)
+    if isinstance(getattr(loss, "background", None), str):
+        loss.set_params(background=training_set.background)
+    if isinstance(loss.memory, str):
+        memory = 0.0
+        if not loss.separable:
+            n_positive = training_set.count_positives(str(loss.average))
+            choices["memory"] = auto.choose_memory(facts, n_positive)
+            memory = choices["memory"].value
+        loss.set_params(memory=memory)
+    if isinstance(loss, SelfAdjustingDiceLoss) and (reason := loss.known_collapse()):
+        warn(f"loss={settings.loss!r}: {reason}")
+    return name, loss, choices
 
 
-def _choose_schedules(
-    settings: Settings, facts: EpochFacts, losses: Sequence[Loss]
-) -> tuple[list[tuple[int, float, float]], dict[str, Choice]]:
-    """Return epochs, rate, and rate of the head for each loss; warn of too few epochs."""
+def _choose_schedule(
+    settings: Settings, facts: EpochFacts, loss: Loss, merge: Merge
+) -> tuple[dict[str, Any], dict[str, Choice]]:
+    """Return the epochs and the rates of each network; warn of too few epochs."""
     encoder, adapted = facts.rows.encoder, facts.rows.has_adapters
     given = None if settings.lr == "auto" else float(settings.lr)
-    choices, lr, head_lr = dict[str, Choice](), given, settings.head_lr
+    usual = auto.choose_max_epochs(facts, loss.separable, is_shared=merge == "mean")
+    choices, found = dict[str, Choice](), {"max_epochs": settings.max_epochs, "lr": given}
     if settings.max_epochs == "auto":
-        first, *second = [auto.choose_max_epochs(facts, loss.separable) for loss in losses]
-        epochs = [first.value, *(chosen.value for chosen in second)]
-        more = "".join(f" Dice makes {chosen.value}." for chosen in second)
-        choices["max_epochs"] = first._replace(why=first.why + more)
-    else:
-        epochs = [settings.max_epochs] * len(losses)
-        if few := auto.too_few_epochs(facts, settings.max_epochs, losses[0].separable):
-            warn(few)
-    if lr is None:
+        choices["max_epochs"] = usual
+    elif few := auto.too_few_epochs(facts, settings.max_epochs, usual.value):
+        warn(few)
+    if given is None:
         choices["lr"] = auto.choose_lr(encoder, adapted)
-        lr = choices["lr"].value
-    if head_lr is None:
-        choices["head_lr"] = auto.choose_head_lr(encoder, adapted, given, facts.has_trained_head)
-        head_lr = choices["head_lr"].value
-    return [(n, lr, head_lr) for n in epochs], choices
+    if settings.head_lr is None:
+        head_lr = auto.choose_head_lr(encoder, adapted, given, facts.has_trained_head)
+        choices["head_lr"] = head_lr
+    found |= {
+        "head_lr": settings.head_lr,
+        **{name: choice.value for name, choice in choices.items()},
+    }
+    return found, choices
 
 
-def _choose_cuda_graphs(prepared: Prepared, losses: Sequence[Loss]) -> Choice:
+def _choose_cuda_graphs(prepared: Prepared, loss: Loss) -> Choice:
     """Return whether steps are CUDA graphs."""
     settings = prepared.settings
     is_alone = prepared.n_ranks == settings.accumulate == 1
@@ -230,7 +221,7 @@ def _choose_cuda_graphs(prepared: Prepared, losses: Sequence[Loss]) -> Choice:
     is_fixed &= not prepared.reader.tokenizer.pads_left
     return auto.choose_cuda_graphs(
         shows_parts=not is_alone or bool(settings.callbacks) or settings.precision == "fp16",
-        is_fixed=is_fixed and all(loss.graphable and loss.additive for loss in losses),
+        is_fixed=is_fixed and loss.graphable and loss.additive,
     )
 
 

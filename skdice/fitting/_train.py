@@ -203,8 +203,8 @@ def _train_network(plan: Plan, run: Run, number: int) -> Done:
         callbacks=callbacks,
         verbose=is_shown,  # Whether callbacks of skorch print.
     )
-    rng = np.random.default_rng(run.seed)
-    if run.seed == prepared.given.seed:  # It has drawn the rows to validate on.
+    rng = np.random.default_rng([run.seed, run.order] if run.order else run.seed)
+    if run.seed == prepared.given.seed and not run.order:  # It drew the rows to validate on.
         rng.bit_generator.state = prepared.order
     with seeded(run.seed, net.device), denormals_flushed():
         checkpoint, state = _initialize(plan, run, settings, net, rng, ranks)

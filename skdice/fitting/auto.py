@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
-from ..losses import BOTH
+from ..losses import AVERAGED
 from ..nn import Encoder
 from ..tasks import LabelFacts, TaskName
 from ..text import capped
@@ -33,31 +33,31 @@ _STUDY, _RESULTS = "benchmarks/STUDY.md#", "benchmarks/RESULTS.md#"
 _ENCODERS, _FIRST = f"{_RESULTS}other-encoders", f"{_RESULTS}a-first-fit"
 _SIXTH = f"{_STUDY}the-sixth-edition"
 _SAMPLED, _LENGTH = f"{_RESULTS}sampled-epochs", f"{_STUDY}the-fifth-edition"
+_RARE = f"{_RESULTS}thresholds-of-rare-pairs"
 _QUERIES = f"{_RESULTS}asking-for-entities-bert-mrc-against-tagging-words"
 _MEMORY = f"{_RESULTS}set-losses-that-remember-steps"
 _SHAPES = f"{_RESULTS}shapes-that-are-left-out"
 _REGRESSED = f"{_RESULTS}texts-whose-head-begins-as-a-regression"
 CONSTANTS = {
-    "few_entities": Constant(1000, "entities up to which two losses and the CRF are taken", _SIXTH),
+    "few_entities": Constant(1000, "entities up to which networks are averaged, with CRF", _SIXTH),
     "many_entities": Constant(5000, "entities from which on dice is taken", _SIXTH),
-    "layers": Constant(6, "layers at most of encoders that learn with dice or both", _SIXTH),
     "names": Constant(2 / 3, "share of capitalised entities that makes them names", _SHAPES),
-    "rare": Constant(4, "texts without a positive for one with, above it is rare", "judgement"),
-    "ratio": Constant(2, "negative texts for each positive one where these are rare", _SAMPLED),
+    "ratio": Constant(
+        2, "negative texts drawn for each positive; above twice it is rare", _SAMPLED
+    ),
     "presentations": Constant(1200, "times that texts with positives are shown", _SAMPLED),
     "queries": Constant(2, "times the presentations, and part of the ratio, for queries", _QUERIES),
     "steps": Constant(200, "optimiser steps that a fit makes at least", _FIRST),
     "fewest_epochs": Constant(3, "epochs at least", _FIRST),
     "most_epochs": Constant(30, "epochs at most, and of few with a mean over items", _LENGTH),
     "set_epochs": Constant(13, "epochs at most of entities with a set loss", _LENGTH),
-    "few": Constant(250, "sentences with the most epochs, positives with a low threshold", _LENGTH),
+    "few": Constant(250, "sentences with the most epochs", _LENGTH),
+    "few_positives": Constant(100, "positives with a low threshold at most", _RARE),
     "regressed_epochs": Constant(4, "epochs if the head begins as a regression", _REGRESSED),
     "lr": Constant(0.46, "learning rate times hidden units times layers", _ENCODERS),
-    "deberta": Constant(0.45, "part of it for DeBERTa, as its authors publish", "judgement"),
     "highest_lr": Constant(5e-4, "learning rate at most", "judgement"),
     "new": Constant(5, "times the rate that new weights learn at", "judgement"),
     "again": Constant(3, "part of lr for a fit that has learned nothing", "judgement"),
-    "least_gain": Constant(2, "log-likelihood that states add at least", "judgement"),
     "enough_positives": Constant(40, "positives that a remembered set has", _MEMORY),
     "most_memory": Constant(10, "steps that are remembered at most", _MEMORY),
 }
@@ -156,11 +156,11 @@ def choose_threshold(facts: RowFacts) -> Choice:
         return Choice(0.5, "There are not two classes of which one could be rare, so 0.5 is kept.")
     if not facts.is_plain:
         return Choice(0.5, "The loss is not cross-entropy without class weights, so 0.5 is kept.")
-    if not 0 < share < 1 / (1 + CONSTANTS["rare"].value):
+    if not 0 < share < 1 / (1 + 2 * CONSTANTS["ratio"].value):
         return Choice(0.5, f"The positive class is not rare: {share:.1%} of the rows.")
     why, n = f"The positive class is rare, {share:.1%} of the rows", share * facts.n_rows
-    if n > (few := CONSTANTS["few"].value):  # RESULTS.md, "Thresholds of rare pairs".
-        return Choice(0.5, f"{why}, but these are {n:,.0f}: above {few:.0f} 0.5 was no worse.")
+    if n > (few := CONSTANTS["few_positives"].value):
+        return Choice(0.5, f"{why}, but these are {n:,.0f}: above {few:.0f} 0.5 is no worse.")
     return Choice(share, f"{why}, and this share is better for F1 than 0.5.")
 
 
@@ -173,11 +173,9 @@ def choose_null_threshold(facts: RowFacts) -> Choice:
 
 
 def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positive: int) -> Choice:
-    """Sample the texts without a positive if there are more than four times as many of them."""
+    """Sample the texts without a positive if there are more than twice as many as are drawn."""
     is_query = facts.task == "query-tagging"
-    rare, ratio = CONSTANTS["rare"].value, CONSTANTS["ratio"].value
-    if is_query:
-        rare = ratio = ratio / CONSTANTS["queries"].value
+    ratio = CONSTANTS["ratio"].value / (CONSTANTS["queries"].value if is_query else 1)
     if n_texts is None:
         why = "No text is without a positive"
         if facts.task == "tagging" and not facts.labels.has_entities:
@@ -188,17 +186,17 @@ def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positiv
     shown = f"{n_texts[0]:,} texts with and {n_texts[-1]:,} without {what}"
     if len(n_texts) > 2:
         shown = f"{n_positive:,} texts in all but the largest class, {n_texts[-1]:,} in that one"
-    if (capped(n_texts, rare) < n_texts).any():
+    if (capped(n_texts, 2 * ratio) < n_texts).any():
         drawn = f"An epoch draws {ratio:g} of the latter for each of the former."
         return Choice(ratio, f"Positives are rare: {shown}. {drawn}")
     return Choice(None, f"Positives are not rare: {shown}. An epoch has all texts.")
 
 
 def choose_loss(facts: EpochFacts) -> Choice:
-    """Take both losses for few entities, dice for 5,000 or more, cross-entropy for all else.
+    """Average two networks with cross-entropy for few entities, and take dice for rare or many.
 
     Whole corpora have 5,000 entities and more. Dice was better there than cross-entropy, or level,
-    and behind it or level with 1,000 sentences. All of this was measured with a small encoder.
+    and behind it or level with 1,000 sentences.
     """
     rows, labels = facts.rows, facts.rows.labels
     if rows.task == "query-tagging":
@@ -208,31 +206,26 @@ def choose_loss(facts: EpochFacts) -> Choice:
         kind = "entities without 'O'" if labels.has_entities else _KINDS[rows.task]
         return Choice("ce", f"No other loss was better in our measurements of {kind}.")
     few, many = (int(CONSTANTS[name].value) for name in ("few_entities", "many_entities"))
-    n = labels.n_entities
+    n, n_with = labels.n_entities, f"{facts.n_positive:,} of {rows.n_rows:,} sentences"
     if rows.n_unlabeled > rows.n_rows:
         more = f"There are {rows.n_unlabeled:,} rows without labels, more than with"
         return Choice("ce", f"{more}, and such fits were measured with cross-entropy only.")
-    if few < n < many:
-        between = f"more than {few:,} and less than {many:,} entities"
-        why = f"Cross-entropy was better than dice, or level, with {between}"
-        return Choice("ce", f"{why}, and there are {n:,}.")
-    n_with = f"{facts.n_positive:,} of {rows.n_rows:,} sentences"
-    if facts.ratio is not None and n > few:
-        why = f"Other losses were not measured with {many:,} or more rare entities"
-        return Choice("ce", f"{why}: there are {n:,}, and {n_with} have one.")
-    if facts.ratio is not None:
+    if facts.ratio is not None and n <= few:
         why = "No other loss was clearly better than dice where few entities are rare"
         return Choice("dice", f"{why}, and {n_with} have one.")
-    if rows.is_ensemble and n <= few:
-        return Choice("dice", "The networks of an ensemble learned with dice in our measurements.")
-    if (rows.encoder.depth or _USUAL_DEPTH) > (most := CONSTANTS["layers"].value):
-        why = "Cross-entropy was better than dice, and than both, with an encoder of twelve layers"
-        return Choice("ce", f"{why}, and this one has more than {most:.0f} layers.")
-    if n > few:
+    if facts.ratio is not None:
+        why = "Cross-entropy was better than dice where many entities are rare, or level"
+        return Choice("ce", f"{why}: there are {n:,}, and {n_with} have one.")
+    if n >= many:
         why = f"Dice was better than cross-entropy, or level, with {many:,} or more entities"
         return Choice("dice", f"{why}, and there are {n:,}.")
-    why = "The mean of the weights of a network with dice and one with cross-entropy was better"
-    return Choice(BOTH, f"{why} than each with at most {few:,} entities, and there are {n:,}.")
+    if n > few or rows.is_ensemble:
+        between = f"more than {few:,} and less than {many:,} entities"
+        between = "the networks of an ensemble" if rows.is_ensemble else between
+        why = f"No other loss was measured to be better with {between}, and there are {n:,}."
+        return Choice("ce", why)
+    why = f"With at most {few:,} entities the mean of the weights of two networks was better than"
+    return Choice(AVERAGED, f"{why} one that took as many steps, and there are {n:,}.")
 
 
 def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
@@ -257,12 +250,13 @@ def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
     return Choice(round(memory, 1), why)
 
 
-def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
+def choose_max_epochs(facts: EpochFacts, is_mean: bool, *, is_shared: bool) -> Choice:
     """Show texts with positives about 1,200 times, in at least about 200 steps.
 
     Over sentences with entities, the epochs fall with the square root of their number, so that
     twice the sentences have 1.4 times the steps. ``is_mean`` says whether the loss is a mean over
-    items, as cross-entropy is; others learn faster and have 13 epochs at most.
+    items, as cross-entropy is; others learn faster and have 13 epochs at most. If two networks
+    share the epochs, each makes half of them.
     """
     if facts.begins_trained:
         epochs = int(CONSTANTS["regressed_epochs"].value)
@@ -291,15 +285,18 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
         aim = f"A tiny set takes {least}"
     presented = f"{n_positive:,} {positives} x {epochs} = {n_positive * epochs:,}"
     made = f"{n_steps:,} x {epochs} = {n_steps * epochs:,} steps"
-    return Choice(epochs, f"{epochs} epochs: {presented} presentations, in {made}. {aim}.")
+    why = f"{epochs} epochs: {presented} presentations, in {made}. {aim}."
+    if is_shared:
+        epochs = math.ceil(epochs / 2)
+        why = f"{why} Two networks share them, so each makes {epochs}."
+    return Choice(epochs, why)
 
 
-def too_few_epochs(facts: EpochFacts, given: int, is_mean: bool) -> str | None:
-    """Return a warning for less than half of the epochs that "auto" takes, or None.
+def too_few_epochs(facts: EpochFacts, given: int, usual: int) -> str | None:
+    """Return a warning for less than half of the epochs that "auto" takes, ``usual``, or None.
 
     A head that begins trained needs fewer, and a set of one step is only tried out.
     """
-    usual = choose_max_epochs(facts, is_mean).value
     is_trained = facts.begins_trained or facts.has_trained_head
     if is_trained or 2 * given >= usual or facts.n_steps == 1:
         return None
@@ -310,8 +307,6 @@ def too_few_epochs(facts: EpochFacts, given: int, is_mean: bool) -> str | None:
 def choose_lr(encoder: Encoder, has_adapters: bool) -> Choice:
     """Take a rate that falls with the width and with the depth of the encoder."""
     lr = CONSTANTS["lr"].value / encoder.width / (encoder.depth or _USUAL_DEPTH)
-    if encoder.family.startswith("deberta"):
-        lr *= CONSTANTS["deberta"].value
     lr = float(f"{min(lr, CONSTANTS['highest_lr'].value):.1e}")
     layers = f"{encoder.depth} layers of " if encoder.depth else ""
     why = f"It suits an encoder of {layers}{encoder.width:,} hidden units"
@@ -352,8 +347,8 @@ def choose_rates_again(lr: float, head_lr: float, problem: BaseException) -> tup
 
 def is_informed(n_folds: int, gain: float) -> bool:
     """Tell whether the encoder's states raise the log-likelihood of the labels, out of folds."""
-    # The two parameters that scale their scores gain one by chance.
-    return not n_folds or gain >= CONSTANTS["least_gain"].value
+    # Akaike's criterion: each of the two parameters that scale their scores gains 1 by chance.
+    return not n_folds or gain >= 2
 
 
 def choose_head(n_folds: int, gain: float) -> Choice:

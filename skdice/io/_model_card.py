@@ -89,8 +89,7 @@ def _training(kind: type, parameters: dict[str, Any], fitted: Fitted) -> list[tu
     ]
     loss = _code(repr(fitted.loss))
     if fitted.merge == "mean":
-        names = _code("+".join(kept["loss"]))
-        loss = f"{names}: the mean of the weights of {len(kept)} networks, one with each loss"
+        loss += f", the mean of the weights of {len(kept)} networks"
     learned = {key: np.asarray(x).tolist() for key, x in fitted.task.decision_attributes.items()}
     if isinstance(fitted.task, WordTask):
         learned["scheme_"] = fitted.task.scheme

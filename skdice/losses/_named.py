@@ -25,10 +25,10 @@ _CLASSES: dict[str, type[Loss]] = {
 LOSS_NAMES = tuple(_CLASSES)
 # The same, for type checkers.
 LossName = Literal["ce", "wce", "focal", "dice", "tversky", "dsc", "dsc-paper", "dsc-official"]
-# One network for each loss, both with the same initial weights; their weights are averaged.
-BOTH = "ce+dice"
+# Two networks with cross-entropy and the same initial weights; their weights are averaged.
+AVERAGED = "ce+ce"
 # These names are no single loss: an estimator chooses one from its training rows.
-_OF_ESTIMATORS = ("auto", "cv", BOTH)
+_OF_ESTIMATORS = ("auto", "cv", AVERAGED)
 # Published settings, independent of our defaults. This "dsc-official" is for one class to find.
 _PRESETS: dict[str, dict[str, Any]] = {
     "dsc-paper": {
@@ -56,7 +56,7 @@ LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 def loss_parameters(name: str) -> tuple[str, ...]:
     """Return those of alpha, beta, gamma, memory and ce_weight that the named loss has.
 
-    "auto", "cv" and "ce+dice", which are for estimators, have none.
+    "auto", "cv" and "ce+ce", which are for estimators, have none.
 
     Raises
     ------

@@ -86,7 +86,7 @@ def alike(models, directory):
         "no seed": {**LEARNS, "random_state": None},
         "patience": with_patience,
         "fp16": {**LEARNS, "precision": "fp16"},
-        "two losses": {**LEARNS, "loss": "ce+dice"},
+        "two networks": {**LEARNS, "loss": "ce+ce"},
     }.items():
         results[name] = fitted(*tagger(models["dropout"], **params))
     estimator, X, y = tagger(models["dropout"], **LEARNS)
