@@ -25,13 +25,14 @@ import pandas as pd
 from .figures import draw_figures
 from .plan import ON_GPU, PARTS
 from .report import report
-from .runs import SCORES, Run, execute, read
+from .runs import CONTENDERS, SCORES, Run, execute, read
 
 
 def pending(done: pd.DataFrame, runs: Sequence[Run]) -> list[Run]:
-    """Return the runs that are left, in their order."""
+    """Return the runs that are left, in their order; ways that are gone keep their rows."""
     finished = {Run(*row) for row in done[list(Run._fields)].itertuples(index=False, name=None)}
-    return [run for run in dict.fromkeys(runs) if run not in finished]
+    runs = [run for run in dict.fromkeys(runs) if run.contender in CONTENDERS]
+    return [run for run in runs if run not in finished]
 
 
 def carry_out(

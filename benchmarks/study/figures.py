@@ -66,7 +66,7 @@ def draw_alpha(done: pd.DataFrame, file: Path) -> None:
     _finish(figure, axes, file)
 
 
-def draw_whole(file: Path) -> None:
+def draw_whole(done: pd.DataFrame, file: Path) -> None:
     """Draw F1 over minutes of a core, on whole corpora and one seed, beside other libraries."""
     from ..peers.comparison import RESULTS, read_results
 
@@ -98,8 +98,8 @@ def _finish(figure: plt.Figure, axes: np.ndarray, file: Path) -> None:
 
 
 def draw_figures(done: pd.DataFrame, directory: Path) -> None:
-    """Draw all pictures, those of a part if it has runs."""
-    draw_whole(directory / "study_whole.png")
-    for part, draw in (("imbalance", draw_imbalance), ("alpha", draw_alpha)):
+    """Draw the pictures of all parts that have runs."""
+    pictures = {"imbalance": draw_imbalance, "alpha": draw_alpha, "whole": draw_whole}
+    for part, draw in pictures.items():
         if len(runs_of(done, part)):
             draw(done, directory / f"study_{part}.png")

@@ -19,6 +19,11 @@ BY_ITSELF = 7.3  # words outside entities of BC5CDR for each one inside
 SAME = {"BTC": "BTC, same users"}
 
 
+# Two averages and one network with as many steps, both averages, and two losses.
+GAINS = [("ce+ce", "ce, 43 epochs"), ("ce+dice", "ce, 43 epochs"), ("ce+ce", "ce+dice")]
+GAINS += [("ce+ce, 15 and 15", "ce"), ("dice", "ce")]
+
+
 def runs_of(done: pd.DataFrame, *parts: str) -> pd.DataFrame:
     """Return the finished runs of some parts."""
     runs = dict.fromkeys(run for part in parts for run in PARTS[part]())
@@ -36,13 +41,9 @@ def interval(values: pd.Series) -> str:
 
 
 def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
-    """Return F1 of two networks in one and of both losses, as means over draws.
-
-    What is gained is that of the mean of two networks over each loss; of an encoder for which not
-    all corpora have it, that of dice over cross-entropy.
-    """
+    """Return F1 of cross-entropy and dice, as means over draws, and what dice gains."""
     runs = runs_of(done, part)
-    runs = runs[runs["encoder"] == encoder]
+    runs = runs[(runs["encoder"] == encoder) & runs["contender"].isin(["ce", "dice"])]
     same = runs[runs["corpus"].isin(SAME) & runs["counts_same"].notna()]
     same = same.assign(
         corpus=same["corpus"].map(SAME),
@@ -50,31 +51,21 @@ def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
     )
     runs = pd.concat([runs, same])
     f1 = runs.pivot(index=["corpus", "draw"], columns="contender", values="f1")
-    f1 = f1.reindex(columns=["ce+dice", "ce", "dice"]).dropna(subset=["ce", "dice"])
-    f1 = f1.dropna(axis=1, how="all")
+    f1 = f1.reindex(columns=["ce", "dice"]).dropna()
     if not len(f1):
         return f1
     table, n_draws = f1.groupby("corpus", sort=False).mean(), f1.groupby("corpus").size()
-    pairs = [("ce+dice", "ce"), ("ce+dice", "dice")]
-    has_both = "ce+dice" in table and table.notna().all(axis=None)
-    pairs = pairs if has_both else [("dice", "ce")]
-    gains = pd.DataFrame({f"{a} less {b}": table[a] - table[b] for a, b in pairs})
-    texts, n_runs = table.map("{:.1f}".format, na_action="ignore"), f1.groupby("corpus").count()
-    texts = texts.mask(n_runs.lt(n_draws, axis=0), texts + " (" + n_runs.astype(str) + ")")
-    shown = [texts, gains.map("{:+.1f}".format)]
-    lines = pd.concat(shown, axis=1)
+    gains = pd.DataFrame({"dice less ce": table["dice"] - table["ce"]})
+    lines = pd.concat([table.map("{:.1f}".format), gains.map("{:+.1f}".format)], axis=1)
     lines.index = [f"{corpus} ({n_draws[corpus]})" for corpus in lines.index]
-    of_all = table.mean()[table.notna().all()].map("{:.1f}".format)
-    lines.loc["mean"] = pd.concat([of_all, gains.apply(interval)])
-    by_contender = runs.groupby("contender")
-    steps = by_contender["n_steps"].mean()
+    lines.loc["mean"] = pd.concat([table.mean().map("{:.1f}".format), gains.apply(interval)])
+    steps = runs.groupby("contender")["n_steps"].mean()
     lines.loc["steps"] = (steps / steps["ce"]).map("{:.2f}".format)
-    lines.loc["seconds"] = by_contender["seconds"].mean().map("{:.0f}".format)
     return lines.astype(object).fillna("").reset_index(names="corpus")
 
 
 def simplest(done: pd.DataFrame) -> pd.DataFrame:
-    """Return F1 of each way to learn from few entities, and what averages gain at equal steps.
+    """Return F1 of each way to learn from few entities, and what some gain over others.
 
     A cell is a draw and a seed of a corpus. A difference is taken over the cells that have both
     ways; its mean is that over corpora, and its interval has the cells of a corpus as its noise.
@@ -84,10 +75,8 @@ def simplest(done: pd.DataFrame) -> pd.DataFrame:
     ways = runs["contender"] + runs["epochs"].map({0: "", 43: ", 43 epochs"})
     cells = ["corpus", "draw", "seed"]
     f1 = runs.assign(way=ways).pivot(index=cells, columns="way", values="f1")
-    single = "ce, 43 epochs"
-    f1 = f1[f1[single].notna()]
-    pairs = [(way, single) for way in f1 if way != single] + [("ce+ce", "ce+dice")]
-    gains = pd.DataFrame({f"{a} less {b}": f1[a] - f1[b] for a, b in pairs})
+    f1 = f1[f1["ce, 43 epochs"].notna()]
+    gains = pd.DataFrame({f"{a} less {b}": f1[a] - f1[b] for a, b in GAINS})
     texts = [table.groupby("corpus", sort=False).mean() for table in (f1, gains)]
     lines = pd.concat([texts[0].map("{:.1f}".format), texts[1].map("{:+.1f}".format)], axis=1)
     lines.loc["mean"] = pd.concat([texts[0].mean().map("{:.1f}".format), gains.apply(_of_cells)])

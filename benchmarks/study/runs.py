@@ -34,7 +34,7 @@ BIASES = np.arange(-6, 9) / 2
 _BETWEEN_SEEDS = 1000
 ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of Tversky; beta is the rest to 1
 ESTIMATORS = {"texts": DiceTextClassifier, "pairs": DicePairClassifier}
-LOSSES = ("ce+dice", "dice", "ce", "wce", "focal", "dsc")
+LOSSES = ("dice", "ce", "wce", "focal", "dsc")
 
 
 class Contender(NamedTuple):
