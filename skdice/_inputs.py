@@ -39,8 +39,10 @@ def number_distinct(values: Iterable[Hashable]) -> tuple[np.ndarray, list[Any]]:
     return np.array(numbers, dtype=np.int64), list(known)
 
 
-def check_groups(groups: Any, n_rows: int) -> list[Any]:
-    """Return the group of each row."""
+def check_groups(groups: Any, n_rows: int) -> list[Any] | None:
+    """Return the group of each row, if there are groups."""
+    if groups is None:
+        return None
     groups = check_rows(groups, "groups", "group names")
     if len(groups) != n_rows:
         raise ValueError(

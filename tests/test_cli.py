@@ -1,7 +1,6 @@
 """The command: what it prints equals what Python gives, and its errors say where."""
 
 import gzip
-import inspect
 import io
 import json
 import os
@@ -19,7 +18,6 @@ import pytest
 import skdice
 from skdice import datasets
 from skdice.__main__ import main
-from skdice._cli._commands import READ_OPTIONS
 from skdice._cli._main import make_parser
 from skdice.estimators import load_pretrained
 
@@ -493,14 +491,6 @@ def test_examples_run(folder, run, tiny_bert):
         fast = f" --model {tiny_bert} {FAST} --epochs 1" if name in ("fit", "compare") else ""
         status, out, err = run(line + fast, stdin=stdin.encode())
         assert (status, out != "") == (0, name != "next"), err
-
-
-@pytest.mark.parametrize("reader", READ_OPTIONS)
-def test_help_lists_the_options_of_each_reader(run, reader):
-    _, *names = inspect.signature(getattr(datasets, reader)).parameters
-    assert READ_OPTIONS[reader] == ", ".join(names)
-    for command in ("report", "fit", "compare", "score"):
-        assert re.search(f"  {READ_OPTIONS[reader] or 'none'}\n", run(f"{command} --help")[1])
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from inspect import signature
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -16,16 +17,6 @@ TASKS = {
     "pairs": ("DicePairClassifier", "read_pairs"),
     "texts": ("DiceTextClassifier", "read_labeled_text"),
     "questions": ("DiceSpanExtractor", "read_squad"),
-}
-# What --read takes, by reader: a help text cannot wait for them to be imported.
-READ_OPTIONS = {
-    "read_conll": "columns, separator, encoding",
-    "read_conllu": "tag",
-    "read_pairs": "first, second, label, layout, encoding",
-    "read_labeled_text": "text, label, separator, encoding",
-    "read_squad": "",
-    "read_label_studio": "text, from_name",
-    "read_doccano": "offsets",
 }
 # Readers of raw texts with spans, which become the words of taggers.
 OF_SPANS = {".json": "read_label_studio", ".jsonl": "read_doccano"}
@@ -265,10 +256,12 @@ def read_data(arguments: argparse.Namespace, path: str, task: str) -> tuple[Any,
         name = "read_conllu"
     elif task in ("tagging", "query-tagging"):
         name = OF_SPANS.get(suffix, name)
+    reader = getattr(datasets, name)
     try:
-        X, y = getattr(datasets, name)(path, **dict(arguments.read))
+        X, y = reader(path, **dict(arguments.read))
     except TypeError as error:  # An option that the reader does not have.
-        takes = READ_OPTIONS[name] or "no options"
+        _, *options = signature(reader).parameters
+        takes = ", ".join(options) or "no options"
         raise ValueError(f"--read: {error}; {name} takes {takes}.") from error
     if name in OF_SPANS.values():
         scheme = None if task == "query-tagging" else "IOB2"

@@ -10,8 +10,6 @@ from typing import Any
 
 from .._version import __version__
 from ._commands import (
-    OF_SPANS,
-    READ_OPTIONS,
     TASKS,
     run_compare,
     run_fit,
@@ -100,7 +98,8 @@ _ARGUMENTS = {
     ),
     "--task": _option("needed unless the suffix of the file tells it", choices=tuple(TASKS)),
     "--read": _option(
-        "options of the reader, such as first=left second=right label=match", **_SEVERAL
+        "options of the reader in skdice.datasets, such as first=left second=right label=match",
+        **_SEVERAL,
     ),
     "--out": _option("directory to save to", required=True, type=_directory),
     "--valid": _option("the same to score after every epoch"),
@@ -156,19 +155,6 @@ _COMMANDS = [
 ]
 
 
-# Readers that the suffix of a file names, where it does not go by the task alone.
-OF_SUFFIX = [(".conllu", "read_conllu"), *((f"taggers' {x}", y) for x, y in OF_SPANS.items())]
-
-
-def _list_read_options() -> str:
-    """Return what --read takes, by task."""
-    lines = [
-        f"  {task:13}  {READ_OPTIONS[reader] or 'none'}" for task, (_, reader) in TASKS.items()
-    ]
-    lines += [f"  {suffix + ' files':13}  {READ_OPTIONS[reader]}" for suffix, reader in OF_SUFFIX]
-    return "\n".join(["\n\noptions for --read, by task:", *lines])
-
-
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="skdice",
@@ -183,7 +169,7 @@ def make_parser() -> argparse.ArgumentParser:
             run.__name__.removeprefix("run_"),
             help=run.__doc__,
             description=run.__doc__,
-            epilog=f"example: {example}{_list_read_options() if '--read' in names else ''}",
+            epilog=f"example: {example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
             # What is not given is not passed on: the defaults are those of Python.

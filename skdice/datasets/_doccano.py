@@ -1,5 +1,6 @@
 """Reader and writer of doccano's JSON lines."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ from .._inputs import Span
 from .._parameters import check_option
 from .._typing import Spans, Texts
 from ._json import get_field, get_items, make_kind_error, read_objects, show, write_objects
-from ._spans import LeftOut, Mention, check_annotated, read_mentions, utf16_offsets
+from ._spans import Mention, check_annotated, read_mentions, utf16_offsets, warn_of_left_out
 from ._text_files import FilePath
 
 
@@ -55,23 +56,25 @@ def read_doccano(path: FilePath, *, offsets: str = "utf-16") -> tuple[list[str],
      (['😀 Anna smiles.'], [[(2, 6, 'PER')]])
     """
     check_option("read_doccano", "offsets", offsets, ("utf-16", "characters"))
-    left_out = LeftOut(path)
+    left_out = defaultdict[str, list[int]](list)  # rows of the file, by what was in them
     X, y = [], []
     for row, place, example in read_objects(path):
         text = get_field(place, example, "text", str)
         for key in ("relations", "comments", "Comments"):
-            left_out.add(key.lower(), row, len(get_items(place, example, key, list)))
-        left_out.add("labels of the text", row, len(get_items(place, example, "cats", list)))
+            for _ in get_items(place, example, key):
+                left_out[key.lower()].append(row)
+        for _ in get_items(place, example, "cats"):
+            left_out["labels of the text"].append(row)
         keys = ("label", "labels", "entities")
         key = next((key for key in keys if example.get(key) is not None), "")
         if not key:
-            left_out.add("texts without annotations", row)
+            left_out["texts without annotations"].append(row)
             continue
         annotations = get_field(place, example, key, list)
         mentions = [_make_mention(f"{place}, entity {i}", a) for i, a in enumerate(annotations)]
         X.append(text)
         y.append(read_mentions(text, mentions, is_utf16=offsets == "utf-16"))
-    left_out.warn(len(X))
+    warn_of_left_out(path, left_out, len(X))
     return X, y
 
 

@@ -60,9 +60,9 @@ def get_field(place: str, value: Any, key: str, *kinds: type) -> Any:
     return value[key]
 
 
-def get_items(place: str, value: dict[str, Any], key: str, kind: type) -> Any:
-    """Get a list or object that is a field of an object; an empty one if there is none or null."""
-    return get_field(place, value, key, kind) if value.get(key) else kind()
+def get_items(place: str, value: dict[str, Any], key: str) -> Any:
+    """Get a list that is a field of an object; an empty one if there is none or null."""
+    return get_field(place, value, key, list) if value.get(key) else []
 
 
 def make_kind_error(place: str, value: Any, *kinds: type) -> ValueError:

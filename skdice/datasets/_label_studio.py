@@ -1,5 +1,6 @@
 """Reader of the JSON exports of Label Studio, and writer of tasks for it."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ from .._inputs import Span
 from .._parameters import not_allowed
 from .._typing import Spans, Texts
 from ._json import get_field, read_objects, show, write_objects
-from ._spans import LeftOut, Mention, check_annotated, read_mentions
+from ._spans import Mention, check_annotated, read_mentions, warn_of_left_out
 from ._text_files import FilePath
 
 
@@ -44,7 +45,7 @@ def read_label_studio(
         text, or no task is annotated with one. Errors name the file, row (from 0) and task.
     """
     _check_name("read_label_studio", "text", text)
-    left_out = LeftOut(path)
+    left_out = defaultdict[str, list[int]](list)  # rows of the file, by what was in them
     X, y = [], []
     choices: dict[str, int] = {}  # tags that choose a label for a whole text, and the first row
     for row, place, record in read_objects(path):
@@ -65,17 +66,17 @@ def read_label_studio(
             type_, name = get_field(where, result, "type", str), result.get("from_name")
             region = result.get("to_name")
             if type_ != "labels":
-                left_out.add(f"results of type {type_!r}", row)
+                left_out[f"results of type {type_!r}"].append(row)
                 if type_ == "choices":
                     choices.setdefault(str(name), row)
                 continue
             value = get_field(where, result, "value", dict)
             if from_name not in (None, name):
-                left_out.add(f"results of the tag {show(name)}", row)
+                left_out[f"results of the tag {show(name)}"].append(row)
             elif type(region) is str and region != text and region in data:
-                left_out.add(f"regions of {region!r}", row)
+                left_out[f"regions of {region!r}"].append(row)
             elif value.get("labels", []) == []:
-                left_out.add("regions without a label", row)
+                left_out["regions without a label"].append(row)
             else:
                 shown = get_field(where, value, "text", str) if "text" in value else None
                 start, end = (get_field(where, value, side, int) for side in ("start", "end"))
@@ -86,7 +87,7 @@ def read_label_studio(
         found = f"no entities, but choices for whole texts, as in row {min(choices.values())}"
         use = f"use read_labeled_text(path, {text=}, label={min(choices)!r})"
         raise ValueError(f"{path}: there are {found}. Export these as CSV and {use}.")
-    left_out.warn(len(X))
+    warn_of_left_out(path, left_out, len(X))
     return X, y
 
 
@@ -96,7 +97,7 @@ def _check_name(owner: str, name: str, value: Any) -> None:
 
 
 def _choose_results(
-    place: str, annotations: list[Any], row: int, left_out: LeftOut
+    place: str, annotations: list[Any], row: int, left_out: dict[str, list[int]]
 ) -> list[tuple[str, Any]] | None:
     """Return the results of one annotation with their places; none if there is no annotation."""
     done = []
@@ -108,10 +109,12 @@ def _choose_results(
             done.append((annotation.get("ground_truth") is True, show(time), i, where, results))
     if not done:
         what = "with cancelled annotations only" if annotations else "without an annotation"
-        left_out.add(f"tasks {what}", row)
+        left_out[f"tasks {what}"].append(row)
         return None
-    left_out.add("cancelled annotations", row, len(annotations) - len(done))
-    left_out.add("annotations besides the one read of their task", row, len(done) - 1)
+    for _ in annotations[len(done) :]:
+        left_out["cancelled annotations"].append(row)
+    for _ in done[1:]:
+        left_out["annotations besides the one read of their task"].append(row)
     *_, where, results = max(done)
     return [(f"{where}, result {i}", result) for i, result in enumerate(results)]
 

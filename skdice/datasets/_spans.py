@@ -72,28 +72,19 @@ def _squeeze(text: str | None) -> str:
     return "".join((text or "").replace("\\n", "\n").split())
 
 
-class LeftOut:
-    """Counts of what a reader leaves out of a file."""
+def warn_of_left_out(path: FilePath, left_out: Mapping[str, list[int]], n_texts: int) -> None:
+    """Warn, in the name of the caller's caller, of what was left out, in which rows of a file.
 
-    def __init__(self, path: FilePath) -> None:
-        self._path = os.fspath(path)
-        self._rows: dict[str, list[int]] = {}
-
-    def add(self, what: str, row: int, n: int = 1) -> None:
-        """Count something in a row of the file that is not read, such as "relations"."""
-        if n > 0:
-            self._rows.setdefault(what, []).extend([row] * n)
-
-    def warn(self, n_texts: int) -> None:
-        """Warn in the name of the caller's caller; it is an error if there are no texts."""
-        left_out = "; ".join(
-            f"{kind}: {len(found)} ({list_rows(list(dict.fromkeys(found)))})"
-            for kind, found in self._rows.items()
-        )
-        if not n_texts:
-            raise ValueError(f"{self._path}: the file has no annotated text. {left_out}")
-        if left_out:
-            warnings.warn(f"{self._path}: left out {left_out}.", stacklevel=3)
+    It is an error if no texts are left.
+    """
+    shown = "; ".join(
+        f"{kind}: {len(rows)} ({list_rows(list(dict.fromkeys(rows)))})"
+        for kind, rows in left_out.items()
+    )
+    if not n_texts:
+        raise ValueError(f"{os.fspath(path)}: the file has no annotated text. {shown}")
+    if shown:
+        warnings.warn(f"{os.fspath(path)}: left out {shown}.", stacklevel=3)
 
 
 def check_annotated(

@@ -99,7 +99,7 @@ class StratifiedTagKFold(KFold):
         rows = check_rows(y, "y", "lists of tags")
         sentences = [check_tag_row(row, f"row {i} of y") for i, row in enumerate(rows)]
         each = range(len(sentences))
-        unit, _ = number_distinct(each if groups is None else check_groups(groups, len(each)))
+        unit, _ = number_distinct(check_groups(groups, len(each)) or each)
         n_units = unit.max(initial=-1) + 1
         if self.n_splits > n_units:
             raise ValueError(
