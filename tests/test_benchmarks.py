@@ -17,12 +17,11 @@ from benchmarks.labels.report import f1_at as f1_of_labels
 from benchmarks.labels.report import report as report_labels
 from benchmarks.speed import device
 from benchmarks.study import __main__ as study
-from benchmarks.study.corpora import Part, with_rare_entities
+from benchmarks.study.corpora import Part
 from benchmarks.study.figures import draw_figures
 from benchmarks.study.plan import ON_GPU, PARTS, TUNING_DRAW
 from benchmarks.study.report import alpha, compared, imbalance, report
 from benchmarks.study.runs import BIASES, CONTENDERS, SCORES, Run, execute, f1_at, read
-from skdice.metrics import get_entities
 
 from .corpora import easy_corpus
 from .tiny_models import build_bert
@@ -73,12 +72,6 @@ def test_other_regimes(places, regime, contender):
     assert (row["n_train"] == row["n_scored"]) == (regime != "24")
     assert ("counts_same" in row) == (regime == "24")
     assert row["peak_mib"] > 100
-
-
-def test_texts_are_scored_by_their_metric(places):
-    row = execute(Run("E5", "SST-2", "all", "dice", 1, 0), *places)
-    assert row["f1"] == row["precision"] == row["recall"]
-    assert (row["n_train"], row["n_entities"], row["crf"]) == (40, 40, False)
 
 
 def test_rows_are_written_as_they_come_and_not_made_again(places, rows, tmp_path):
@@ -158,14 +151,6 @@ def test_a_corpus_is_a_cell_of_imbalance_by_itself(rows, monkeypatch, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["study_imbalance.png"]
 
 
-def test_entities_are_removed_until_they_are_rare():
-    part = with_rare_entities(Part(*easy_corpus(200)), 20, seed=0)
-    inside = [tag != "O" for tags in part.y for tag in tags]
-    assert inside.count(False) / inside.count(True) == pytest.approx(20, rel=0.05)
-    assert all(len(x) == len(y) > 0 for x, y in zip(*part))
-    assert sum(len(get_entities(tags)) for tags in part.y) == inside.count(True)
-
-
 def test_all_declared_runs_can_be_made():
     runs = [run for part in PARTS for run in PARTS[part]()]
     gone = {"ce+dice"}  # Its rows are kept.
@@ -216,19 +201,6 @@ def test_the_study_of_labels_goes_on_where_it_stopped(places, tmp_path, capsys):
     assert len(finish(keys[:1], labels.KEY, None, **how)) == 1, "what is done is not run again"
     labels_command.main(["--report", "--out", str(file)])
     assert "| BTC" in capsys.readouterr().out
-
-
-def test_f1_at_equal_time_is_on_the_line_between_rounds():
-    curve = [[50, 100, 10, 20.0], [100, 200, 20, 40.0]]
-    run = pd.Series({"curve": json.dumps(curve), "mean_words": 0.6, "mean_marks": 0.06})
-    assert f1_of_labels(run) == pytest.approx(30)  # 250 rows take 90 seconds, the rounds 60 and 120
-    assert f1_of_labels(run, share=0.5) == 20
-    assert f1_of_labels(run, share=9) == 40
-
-
-def test_all_runs_of_the_study_of_labels_are_declared():
-    names = {name for names, _ in labels_command.PARTS.values() for name in names}
-    assert names == set(labels.CONTENDERS)
 
 
 @pytest.mark.slow

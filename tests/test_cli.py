@@ -203,15 +203,6 @@ class TestLabelsOfSeveralFiles:
         Path("mixed.tsv").write_text(LETTERS + "x\tberlin\n" * 6)
         self.fit = f"--task texts --model {tiny_bert} --epochs 1 {FAST}"
 
-    @pytest.mark.parametrize("train, valid", [("mixed", "ints"), ("ints", "mixed")])
-    def test_fit_and_compare(self, run, train, valid):
-        status, _, err = run(f"fit {train}.tsv --valid {valid}.tsv --out a {self.fit}")
-        assert status == 0, err
-        assert set(load_pretrained("a").classes_) == ({*"01x"} if train == "mixed" else {*"01"})
-        losses = "--losses ce --seeds 0"
-        status, _, err = run(f"compare {train}.tsv {valid}.tsv {losses} {self.fit}")
-        assert status == 0, err
-
     def test_score(self, run):
         run(f"fit mixed.tsv --out a {self.fit}")
         status, out, err = run("score a ints.tsv")
@@ -256,16 +247,6 @@ class TestPredict:
         assert set(read_tsv(out)["line"]) == {1501}
         header = "line\tstart\tend\tlabel\tscore\ttext\n"
         assert run(f"predict {tagger}") == (0, header, "skdice: lines: 0, predictions: 0\n")
-
-    def test_several_labels(self, folder, run, tiny_bert):
-        X = easy_texts(12)[0]
-        many = np.stack([np.arange(12) % 2, np.ones(12)], axis=1).astype(int)
-        fitted = skdice.DiceTextClassifier(tiny_bert, max_epochs=1, verbose=0, device="cpu")
-        fitted.fit(X, many).save_pretrained("a")
-        table = read_tsv(run("predict a", stdin="\n".join(X).encode())[1])
-        found = np.zeros_like(many)
-        found[table["line"] - 1, table["label"]] = 1
-        assert found.tolist() == fitted.predict(X).tolist()
 
 
 class TestNext:

@@ -114,9 +114,9 @@ def test_the_table_has_all_tools():
 
 QUICK = ("cross_val_score", "GridSearchCV", "Pipeline")
 CELLS = [
-    pytest.param(tool, kind, said, marks=[pytest.mark.slow] * (tool not in QUICK and i > 0))
+    pytest.param(tool, kind, said, marks=[pytest.mark.slow] * (tool not in QUICK))
     for tool, row in read_table().items()
-    for i, (kind, said) in enumerate(row.items())
+    for kind, said in row.items()
 ]
 
 

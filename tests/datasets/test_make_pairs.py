@@ -1,5 +1,5 @@
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -9,29 +9,11 @@ from sklearn.metrics import roc_auc_score
 
 from skdice.datasets import make_pairs
 
-NAME = r"[A-Z]\w+ [A-Z]\w+"
-VERBS = {
-    "sold": r"(?P<a>NAME) sold (?P<n>.+) to (?P<b>NAME)",
-    "bought": r"(?P<b>NAME) bought (?P<n>.+) from (?P<a>NAME)",
-    "were sold": r"(?P<n>.+) were sold to (?P<b>NAME) by (?P<a>NAME)",
-    "thanked": r"(?P<a>NAME) thanked (?P<b>NAME)",
-    "said thank you": r"(?P<a>NAME) said thank you to (?P<b>NAME)",
-    "was thanked": r"(?P<b>NAME) was thanked by (?P<a>NAME)",
-}
-MEANINGS = {"bought": "sold", "were sold": "sold"}
-MEANINGS |= {"said thank you": "thanked", "was thanked": "thanked"}
+NAME = r"([A-Z]\w+ [A-Z]\w+)"
 
 
 def get_words(sentence):
     return re.findall(r"[\w-]+", sentence.lower())
-
-
-def read_relation(sentence):
-    """Return (meaning, a, b) of a sentence, None if it has none of the verbs above."""
-    for verb, pattern in VERBS.items():
-        if match := re.search(pattern.replace("NAME", NAME), sentence):
-            return MEANINGS.get(verb, verb), match["a"], match["b"]
-    return None
 
 
 @settings(max_examples=40, deadline=None)
@@ -74,17 +56,19 @@ def test_sentences_alone_tell_nothing(sample, side):
         assert abs(n_positive - 0.4 * n) < 4.5 * np.sqrt(0.4 * 0.6 * n) + 1
 
 
-def test_relations_and_roles_decide(sample):
-    X, y = sample
-    kinds = Counter()
-    for pair, label in zip(X, y):
-        first, second = map(read_relation, pair)
-        if first is not None and second is not None:
+def read_thanks(sentence):
+    """Return who thanks whom, None if nobody does."""
+    if match := re.search(rf"{NAME} (?:thanked|said thank you to) {NAME}", sentence):
+        return match[1], match[2]
+    match = re.search(rf"{NAME} was thanked by {NAME}", sentence)
+    return match and (match[2], match[1])
+
+
+def test_roles_decide(sample):
+    found = set()
+    for pair, label in zip(*sample):
+        first, second = map(read_thanks, pair)
+        if first and second:
             assert label == 0 or first == second
-            kinds[label, first == second, sorted(first) == sorted(second)] += 1
-    # Paraphrases; swapped names; another name; other things, so that the rest is the same.
-    assert kinds[1, True, True] > 200
-    assert kinds[0, False, True] > 150
-    assert kinds[0, False, False] > 50
-    assert kinds[0, True, True] > 20
-    assert len(kinds) == 4
+            found.add((label, sorted(first) == sorted(second)))
+    assert found == {(1, True), (0, True), (0, False)}, "names are swapped, and are others"

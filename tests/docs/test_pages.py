@@ -24,6 +24,7 @@ from benchmarks.paper.printed_scores import contradictions, read_scores, to_mark
 from skdice.datasets import make_tagging, write_conll
 from skdice.fitting import CONSTANTS
 
+from ..quick import quick
 from ..tiny_models import build_bert
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +36,11 @@ PAGES = sorted(
     if "```python" in path.read_text(encoding="utf-8")
 )
 HUB_ID = '"sentence-transformers/all-MiniLM-L6-v2"'
+# These take five seconds each and more.
+LONG_PAGES = {
+    "decisions.md", "measure.md", "onnx.md", "saving.md", "search.md", "several_machines.md",
+    "speed.md",
+}  # fmt: skip
 # They begin as the README does, whose test compares what the encoder of the hub finds.
 FIRST_PAGES = [DOCS / "index.md", DOCS / "start.md"]
 BLOCK = re.compile(
@@ -114,7 +120,11 @@ def workplace(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+@pytest.mark.parametrize(
+    "page",
+    quick([page for page in PAGES if page.name not in LONG_PAGES], PAGES),
+    ids=lambda page: page.relative_to(DOCS).as_posix(),
+)
 def test_the_code_of_a_page_runs(page, tiny_model, workplace, traced_once):
     for block, printed in run(page, tiny_model):
         if block.output is not None and page not in FIRST_PAGES:

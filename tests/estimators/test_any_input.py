@@ -12,6 +12,7 @@ from scipy import sparse
 
 from ..corpora import easy_corpus
 from ..io import conftest
+from ..quick import quick
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*are longer than max_length"),
@@ -126,7 +127,9 @@ def check_labels(classifier, X):
     np.testing.assert_array_equal(predicted, classifier.classes_[p.argmax(1)])
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta"])  # WordPiece, byte-level BPE
+@pytest.mark.parametrize(
+    "family", quick(["roberta"], ["bert", "roberta"])
+)  # WordPiece, byte-level BPE
 @pytest.mark.parametrize("case, rows, check", [
     ("tagger", sentences, check_tagger),
     ("queries", sentences, check_query_tagger),

@@ -106,10 +106,12 @@ def test_is_the_loss_that_was_best(tiny_bert, estimator, rows, loss, why):
     assert type(fitted.loss_) is loss
 
 
-def test_entities_of_absent_and_of_held_out_sentences_do_not_count(tiny_bert):
-    X, y = crowded(900)
+def test_entities_of_absent_and_of_held_out_sentences_do_not_count(tiny_bert, constants):
+    constants(few_entities=80)
+    X, y = crowded(96)
     tagger = DiceTokenTagger(tiny_bert, max_epochs=1, verbose=0)
-    weight = [1.0] * 100 + [0.0] * 13
+    assert "ce+ce" not in tagger.fit(X, y).choices_["value"].tolist()
+    weight = [1.0] * 10 + [0.0] * 2
     assert "ce+ce" in tagger.fit(X, y, sample_weight=weight).choices_["value"].tolist()
     tagger.set_params(validation_fraction=0.2)
     assert "ce+ce" in tagger.fit(X, y).choices_["value"].tolist()
@@ -203,13 +205,13 @@ class TestTooFewEpochs:
         several, both = {"n_members": 2, "loss": "cv"}, {"background_bias": 0.0, "loss": "ce+ce"}
         for params in (several, both):
             recwarn.clear()
-            clone(tagger).set_params(**params).fit(*easy_corpus(64))
+            clone(tagger).set_params(**params).fit(*easy_corpus(24))
             (told,) = [warning for warning in recwarn if "max_epochs=1" in str(warning.message)]
             assert (told.category, told.filename) == (UserWarning, __file__)
         recwarn.clear()
         quiet = DiceTokenTagger(tiny_bert, **FAST | {"batch_size": 8})
         search = skdice.DiceSearchCV(quiet, n_trials=2, cv=2, random_state=0, refit=False)
-        search.fit(*easy_corpus(96))
+        search.fit(*easy_corpus(48))
         assert not [warning for warning in recwarn if "max_epochs" in str(warning.message)]
 
 
@@ -308,7 +310,7 @@ def test_epochs_are_explained(facts, why):
     assert why in choose("max_epochs", **facts, is_mean=True).why
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", quick(["tagger", "texts", "queries"], CASES))
 def test_choices_are_what_was_left_open(tiny_models, case):
     estimator, X, y = make(case, tiny_models("bert"), lr="auto", negative_ratio="auto", loss="auto")
     table = estimator.fit(X, y).choices_
@@ -410,7 +412,9 @@ OPEN = {"lr": "auto", "batch_size": 8, "random_state": 0, "verbose": 0}
 
 
 @pytest.mark.parametrize("loss, n_rows, n_epochs, share", [
-    ("ce", 64, 6, 0.0), ("dice", 64, 12, 0.2), ("ce", 64, 12, 0.35), ("dice", 256, 6, 0.5),
+    ("dice", 64, 12, 0.2), *(pytest.param(*row, marks=pytest.mark.slow) for row in [
+        ("ce", 64, 6, 0.0), ("ce", 64, 12, 0.35), ("dice", 256, 6, 0.5),
+    ]),
 ])  # fmt: skip
 def test_what_has_found_the_classes_is_kept(loss, n_rows, n_epochs, share, quick_bert, constants):
     """However late the loss falls, and however little below that of the shares."""

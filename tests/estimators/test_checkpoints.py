@@ -20,6 +20,7 @@ from skdice.nn import DirectoryCheckpoint
 from ..corpora import easy_texts
 from ..io.conftest import CASES, make
 from ..io.test_save_safety import in_a_process
+from ..quick import quick
 from ..spies import Spy, fitted_state, limited_file_size, stop
 
 EPOCHS = 4
@@ -62,7 +63,7 @@ def assert_same_fit(one, other):
     pd.testing.assert_frame_equal(one.runs_, other.runs_)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", quick(["tagger", "two texts", "queries"], CASES))
 def test_bit_for_bit(case, tiny_bert, tmp_path):
     parameters = {**DROPOUT_MATTERS, "validation_fraction": 0.25}
     plain, X, y = make(case, tiny_bert, **parameters)
@@ -242,7 +243,7 @@ def test_ctrl_c_stops_a_grid_search(tiny_bert):
         GridSearchCV(classifier, {"lr": [1e-3, 1e-2]}, cv=2, error_score=0).fit(X, y)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", quick(["tagger", "texts", "pairs"], CASES))
 def test_all_weights_go_on(case, tiny_bert, tmp_path):
     first, *rows = make(case, tiny_bert, precision="fp32")
     tagger, *sentences = make("tagger", tmp_path)

@@ -76,13 +76,6 @@ class TestLabels:
         expected = f1_score(y, other.predict(X), pos_label="other")
         assert other.score(X, y) == pytest.approx(expected)
 
-    def test_more_classes_score_as_macro_f1(self, tiny_bert):
-        X, y = easy_texts(60, n_classes=3)
-        X = [(text, "") for text in X]
-        classifier = make_pairs(tiny_bert, loss="dice", max_epochs=2).fit(X, y)
-        assert classifier.score(X, y) == f1_score(y, classifier.predict(X), average="macro")
-        assert classifier.net_.criterion_.background is None
-
     def test_score_takes_sample_weight(self, texts, pairs):
         weight = np.arange(20)
         for one, rows, metric in (
@@ -161,16 +154,6 @@ class TestSeveralLabels:
 
 
 class TestTables:
-    def test_forms(self, pairs, texts):
-        X, _ = easy_pairs(12, seed=1)
-        expected = pairs.predict_proba(X)
-        for same in ([list(pair) for pair in X], np.array(X), pd.DataFrame(X, columns=["a", "b"])):
-            np.testing.assert_array_equal(pairs.predict_proba(same), expected)
-        X, _ = easy_texts(12, seed=1)
-        expected = texts.predict_proba(X)
-        for same in (np.array(X), np.array(X, dtype=object)[:, None], pd.DataFrame({"text": X})):
-            np.testing.assert_array_equal(texts.predict_proba(same), expected)
-
     def test_column_names(self, tiny_bert):
         X, y = easy_pairs(12)
         X = pd.DataFrame(X, columns=["left", "right"])
@@ -321,15 +304,6 @@ class TestSimilarities:
         )
         assert_same_similarities(one, other)
 
-    def test_a_weight_counts_as_repetition(self, tiny_bert):
-        X, y, more = list(self.X[:40]), self.y[:40], [0, 1, 39]
-        weight = np.where(np.isin(np.arange(40), more), 2, 1)
-        twice = [*X, *(X[i] for i in more)], np.append(y, y[more])
-        one = make_pairs(tiny_bert, **STILL).fit(X, y, sample_weight=weight)
-        other = make_pairs(tiny_bert, **STILL).fit(*twice)
-        assert_same_similarities(one, other)
-        np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-5)
-
 
 class TestThreshold:
     X, y = same_or_other(40, positive_share=0.1)
@@ -371,9 +345,3 @@ class TestThreshold:
     def test_otherwise_it_is_a_half_or_what_is_given(self, tiny_bert, params, threshold):
         pairs = make_pairs(tiny_bert, **STILL, **params).fit(self.X, self.y)
         assert pairs.threshold_ == pytest.approx(threshold)
-
-    def test_of_texts_it_is_a_half_or_what_is_given(self, tiny_bert):
-        assert make_texts(tiny_bert, **STILL).fit(*easy_texts(16)).threshold_ == 0.5
-        for given in (0, 0.3):
-            labels = make_texts(tiny_bert, **STILL, threshold=given).fit(*easy_labels(16))
-            np.testing.assert_allclose(labels.threshold_, given)

@@ -141,8 +141,8 @@ def score_tags(estimator, X, y):
 
 
 USES = [
-    *((fit, task) for task in TASKS), (validate, words), (compare_and_decide, words),
-    (compare_and_decide, questions), (search_in_folds, words), (score_tags, words),
+    (fit, several_labels), (validate, words), (compare_and_decide, questions),
+    (search_in_folds, words), (score_tags, words),
 ]  # fmt: skip
 
 

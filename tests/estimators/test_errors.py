@@ -23,6 +23,7 @@ from skdice.losses import CrossEntropyLoss, DiceLoss, WeightedCrossEntropyLoss
 from ..corpora import easy_corpus, easy_pairs, easy_texts
 from ..io.conftest import CASES
 from ..io.conftest import make as make_case
+from ..quick import quick
 from ..spies import internals
 
 FAST = {"max_epochs": 1, "lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
@@ -285,7 +286,7 @@ ANSWER = "in the new city near the old market"
 CUT = [("city ?", f"{'the small company ' * n}{ANSWER} today") for n in range(4)], [ANSWER] * 4
 WINDOWS = {"tagger": {"max_length": 6}, "answers that are cut": {"max_length": 12}}
 pytestmark = pytest.mark.filterwarnings("ignore:.*lie in no window as a whole")
-each_case = pytest.mark.parametrize("case", [*CASES, "answers that are cut"])
+FEW = ["tagger", "queries", "answers that are cut"]
 
 
 def fit(model, case, loss):
@@ -296,7 +297,7 @@ def fit(model, case, loss):
     return estimator.fit(*(rows if case in CASES else CUT))
 
 
-@each_case
+@pytest.mark.parametrize("case", quick(FEW, [*CASES, "answers that are cut"]))
 def test_any_negative_number_gives_the_same_fit(tiny_bert, case):
     given = DiceLoss(ignore_index=-1)
     one, other = (fit(tiny_bert, case, loss).history_.train_loss for loss in (DiceLoss(), given))

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from skdice.estimators import load_pretrained
 
 from ..io.conftest import CASES, make, scores
+from ..quick import quick
 from ..spies import Spy, stop
 
 peft = pytest.importorskip("peft")
@@ -52,7 +53,7 @@ def test_adapters_and_head_are_trained_and_nothing_else(tiny_models, family):
 
 
 @pytest.mark.filterwarnings("ignore:Unsupported layer type:UserWarning")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", quick(["dora", "whole modules"], KINDS))
 def test_every_kind_is_merged(tiny_models, kind):
     """A fitted network has the weights of any other, and predicts what the adapters did."""
     scored = []
@@ -74,7 +75,7 @@ def scores_of(net):
         return net.module_.eval()(ids, ids * 0, ids[0] * 0, torch.arange(6), ids * 0 + 1).numpy()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", quick(["tagger", "queries"], CASES))
 def test_saved_and_loaded(tiny_models, tmp_path, case):
     estimator, X, y = make(case, tiny_models("bert"), peft_config=LORA)
     with pytest.warns(UserWarning, match=r"peft_config is not saved \(LoraConfig\)"):

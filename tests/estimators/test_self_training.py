@@ -219,12 +219,6 @@ class TestTeacher:
         with pytest.raises(ValueError, match=f"predict_proba of teacher must have .*{message}"):
             classifier.fit(TEXTS, LABELS, unlabeled=TEXTS[:2], teacher=teacher)
 
-    @pytest.mark.parametrize("kind", [list, pd.DataFrame, np.float16])
-    def test_forms_of_probabilities(self, classifier, kind, seen):
-        teacher = says(["city", "person"], ["city"] * 2, kind([[0.25, 0.75], [0.5, 0.5]]))
-        classifier.fit(TEXTS, LABELS, unlabeled=TEXTS[:2], teacher=teacher)
-        assert seen[0].weight[-4:].tolist() == [0.25, 0.5, 0.75, 0.5]
-
     def test_a_network_reads_each_row_once(self, tagger, classifier, monkeypatch):
         calls, predict = [], TextNet.predict_logits
         for student, rows, more in (

@@ -18,6 +18,7 @@ from skdice.nn import NotLearningError, TextNet
 
 from ..corpora import easy_corpus, easy_pairs
 from ..io.conftest import CASES, fit_once, make, scores
+from ..quick import quick
 from ..spies import Spy, encoded_rows, internals, stop
 
 N_MEMBERS = 3
@@ -47,7 +48,9 @@ def singles(estimator):
     return found
 
 
-@pytest.mark.parametrize("case", ["tagger", "texts", "labels", "pairs", "questions"])
+@pytest.mark.parametrize(
+    "case", quick(["tagger", "pairs"], ["tagger", "texts", "labels", "pairs", "questions"])
+)
 def test_logits_are_the_mean(joined, case):
     estimator, X, _ = joined(case)
     parts = [logits(one, X) for one in singles(estimator)]
@@ -69,7 +72,7 @@ def test_scores_of_query_matches_are_the_mean(joined):
     torch.testing.assert_close(of_matches(estimator), each.mean(0), atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", quick(["tagger", "pairs", "queries"], CASES))
 def test_saved_and_pickled_ones_predict_alike(joined, tmp_path, case):
     estimator, X, y = joined(case)
     estimator.save_pretrained(tmp_path / "saved")

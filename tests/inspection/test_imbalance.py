@@ -114,6 +114,7 @@ def test_str_are_answers_if_the_questions_have_names():
         pd.testing.assert_frame_equal(imbalance_report(y, X), imbalance_report(y))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, negatives, positives, ratio", [
     ("ner/conll2003_en/train.conll", 169_578, 34_043, 4.98),
     ("ner/weibo_zh/train.conll", 68_827, 4_951, 13.90),

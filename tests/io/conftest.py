@@ -49,8 +49,12 @@ def scores(estimator, X):
     return internals(estimator).network.logits(encoded_rows(estimator, X)).ravel()
 
 
+@functools.cache
 def fit_once(models, **params):
-    """Return a function that gives a fitted estimator with its rows, by case and family."""
+    """Return a function that gives a fitted estimator with its rows, by case and family.
+
+    Tests of all files share the fits, so they change copies.
+    """
 
     @functools.cache
     def fit(case, family="bert"):

@@ -225,16 +225,6 @@ def test_is_the_weighted_mean_of_three_losses(name, candidates):
         assert got[1][:, 2:].abs().max() > 0, "matches are not learned"
 
 
-@pytest.mark.parametrize("weights", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (2, 2, 0.2), (1, 1, 0.1)])
-def test_weights_of_the_three_losses(weights):
-    logits, target = query_windows()
-    got = QueryLoss(DiceLoss(), weights, "all")(logits, target)
-    expected = naive_loss(DiceLoss(), "all", weights)(logits, target)
-    torch.testing.assert_close(got, expected)
-    scaled = QueryLoss(DiceLoss(), tuple(10 * w for w in weights), "all")(logits, target)
-    torch.testing.assert_close(scaled, got)
-
-
 def test_random_candidates_are_about_one_in_a_hundred():
     logits, target = query_windows([512] * 8)
     logits[:, :2] = -1.0

@@ -102,15 +102,6 @@ def test_the_first_steps_are_a_plain_mean():
     assert memory.count == 5
 
 
-@pytest.mark.parametrize("n_steps", [0, 1])
-def test_the_step_alone(n_steps):
-    memory = losses.SumsMemory(n_steps)
-    for seed in range(3):
-        sums = torch.randn(4, generator=torch.Generator().manual_seed(seed))
-        assert memory(sums) is sums
-    assert memory.mean is None
-
-
 def test_means_have_nothing_to_remember():
     for loss in (losses.CrossEntropyLoss(), losses.FocalLoss()):
         assert loss.memory == 0

@@ -363,8 +363,3 @@ def test_few_rows_that_move_a_decision_warn(pairs, recwarn):
         f"one fifth of them or another it is {min(now, *others):.2f} to {max(now, *others):.2f}. "
         f"On other rows it may be worse than what was fitted. Tune on 100 rows or more."
     )
-
-
-def test_enough_rows_do_not_warn(pairs, recwarn):
-    assert tune_decision(pairs, *easy_pairs(100, seed=1)).threshold_ != pairs.threshold_
-    assert warned(recwarn) == []

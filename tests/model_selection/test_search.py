@@ -276,19 +276,6 @@ class TestErrorsInFit:
         with pytest.raises(ValueError, match=r"6 failed and 0 were pruned.*RuntimeError: no luck"):
             search.fit(X, Y)
 
-    def test_a_number(self):
-        estimator = Peak(act=raise_if(lambda peak, X: X[0, 0] == 0 and peak.x > 0.5))
-        search = make_search(n_trials=12, cv=KFold(3), estimator=estimator, error_score=-1.0)
-        with pytest.warns(FitFailedWarning, match=r"error_score=-1.0.*no luck"):
-            search.fit(X, Y)
-        results = pd.DataFrame(search.cv_results_)
-        failed = results["param_x"] > 0.5
-        unlucky = results.loc[failed, ["split1_test_score", "split2_test_score"]]
-        assert (unlucky == -1).all(axis=None)
-        assert (results.loc[failed, "split0_test_score"] > 0).all()
-        expected = results.filter(like="split").mean(axis=1)
-        np.testing.assert_allclose(results["mean_test_score"], expected)
-
     def test_an_interrupted_trial_does_not_count(self, tmp_path):
         storage = tmp_path / "study.journal"
         fits = []

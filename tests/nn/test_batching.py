@@ -147,30 +147,6 @@ def test_an_epoch_has_what_a_draw_says_spread_evenly(n_some, n_others, n_drawn, 
         assert sum(n > wanted - 2 for n in of_steps) >= len(steps) - 1, "but the short step"
 
 
-def test_other_texts_are_drawn_in_every_epoch():
-    dataset = make_dataset([3] * 410)
-    draw = Draw(np.repeat([0, 1], [10, 400]), np.array([10, 400]), np.array([10, 20]))
-    sampler = make_sampler(dataset, draw=draw)
-    drawn = [[t for step in sampler for t in texts_of(dataset, step) if t >= 10] for _ in range(60)]
-    counts = np.bincount(np.concatenate(drawn), minlength=410)[10:]
-    assert len(set(drawn[0]) & set(drawn[1])) < 8
-    assert (counts > 0).mean() > 0.9  # .95 is expected
-    assert counts.max() < 14  # 3 are expected
-    # Those without windows never.
-    draw = Draw(np.array([0, 1, 1, 1]), np.array([1, 2]), np.array([1, 2]))
-    dataset = make_dataset([3] * 4, [1, 0, 1, 1])
-    (step,) = make_sampler(dataset, draw=draw)
-    assert sorted(texts_of(dataset, step)) == [0, 2, 3]
-    assert draw.share.tolist() == [1, 1, 1, 1]
-
-
-def test_by_length_with_pieces():
-    dataset = make_dataset([2, 9, 3, 8, 4, 7, 5, 30])
-    batcher = make_batcher(dataset, batch_pieces=18)
-    batches = [windows.tolist() for windows, _ in batcher.by_length(np.arange(8))]
-    assert batches == [[7], [1, 3], [5, 6], [4, 2, 0]]
-
-
 def test_little_is_padded_although_texts_meet_others():
     lengths = np.clip(np.random.default_rng(0).lognormal(3.2, 0.6, 600), 3, 128).astype(int)
     dataset = make_dataset(lengths)

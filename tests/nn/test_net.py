@@ -199,15 +199,6 @@ def test_a_callback_ends_a_fit(event, steps):
     check_is_clean(net)
 
 
-def test_pickle_is_as_large_as_the_weights(tiny_bert):
-    net = make_net(
-        MODULES["tagging"], module__model=tiny_bert, module__n_classes=N_CLASSES, max_epochs=1
-    )
-    fresh = sum(4 * parameter.numel() for parameter in net.module_.parameters())
-    fit_net(net, make_sampler())
-    assert len(pickle.dumps(net)) < 1.5 * fresh  # AdamW's state would be two more times the weights
-
-
 def test_a_pickle_that_a_callback_makes_has_no_training_data(tmp_path):
     """Only weights, and AdamW's state of them."""
     saves = Checkpoint(f_pickle="net.pickle", monitor=None, dirname=tmp_path)

@@ -8,14 +8,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 
 from skdice import DiceTokenTagger, nn
 
 from ..corpora import easy_corpus
-from .toy import make_batcher, make_dataset
 
 
 def flushes_denormals():
@@ -109,33 +106,6 @@ def test_fits_in_threads_are_those_one_after_the_other(tiny_bert, frozen, tmp_pa
         np.testing.assert_array_equal(found, alone[k % 2])
     assert np.abs(alone[0] - alone[1]).max() > 1e-3
     assert torch.equal(torch.get_rng_state(), state)
-
-
-def steps_of(dataset, ranks, step_size, batch_size):
-    batcher = make_batcher(dataset, batch_size)
-    return list(nn.StepSampler(batcher, step_size, np.random.default_rng(0), ranks))
-
-
-def items_of(batches):
-    return [item for batch in batches for item in batch["item"].tolist()]
-
-
-rows = st.lists(st.tuples(st.integers(2, 9), st.integers(0, 3)), min_size=1, max_size=20)
-
-
-@given(rows, st.integers(1, 4), st.integers(1, 4), st.integers(1, 5))
-@settings(deadline=None, max_examples=40)
-def test_processes_deal_out_the_steps_of_one(rows, step_size, batch_size, count):
-    dataset = make_dataset([length for length, _ in rows], [n for _, n in rows])
-    whole = steps_of(dataset, nn.Ranks(), step_size * count, batch_size)
-    dealt = [steps_of(dataset, nn.Ranks(i, count), step_size, batch_size) for i in range(count)]
-    assert {len(steps) for steps in dealt} == {len(whole)}
-    for step, parts in zip(whole, zip(*dealt)):
-        assert all(parts), "each process has a batch"
-        dealt_out = [batch for part in parts for batch in part]
-        assert sorted(items_of(dealt_out)) == sorted(items_of(step))
-        sizes = [sum(len(batch["input_ids"]) for batch in part) for part in parts]
-        assert max(sizes) - min(sizes) <= 1
 
 
 @pytest.mark.parametrize("is_launched", [True, False])

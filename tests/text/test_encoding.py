@@ -1,5 +1,4 @@
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from skdice.text import N_SHAPES, TextReader, encode_rows, encode_words
 from skdice.text._encoding import (
     central_window,
     cut_windows,
-    room_beside,
     truncated_lengths,
     word_shapes,
 )
@@ -200,15 +198,6 @@ def test_central_window_is_the_one_with_most_context(cut, n_before):
     assert (owner[n_before:] - (~mine).sum()).tolist() == [
         slow_central_window(i, start[mine], stop[mine]) for i in range(n_pieces)
     ]
-
-
-def test_room():
-    tokenizer = SimpleNamespace(pair_frame=SimpleNamespace(n_special=2))
-    reader = SimpleNamespace(tokenizer=tokenizer, max_length=12)
-    room, shared = room_beside(np.array([1, 5]), reader, None, np.inf, str)
-    assert (room.tolist(), shared.tolist()) == ([9, 5], [2, 1])
-    room, shared = room_beside(np.array([1, 5]), reader, 6, np.array([20, 5]), str)
-    assert (room.tolist(), shared.tolist()) == ([9, 5], [6, 6])
 
 
 lengths = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=20)
