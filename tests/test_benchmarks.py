@@ -18,9 +18,7 @@ from benchmarks.labels.report import report as report_labels
 from benchmarks.speed import device
 from benchmarks.study import __main__ as study
 from benchmarks.study.corpora import Part
-from benchmarks.study.figures import draw_figures
 from benchmarks.study.plan import ON_GPU, PARTS, TUNING_DRAW
-from benchmarks.study.report import alpha, compared, imbalance, report
 from benchmarks.study.runs import BIASES, CONTENDERS, SCORES, Run, execute, f1_at, read
 
 from .corpora import easy_corpus
@@ -87,17 +85,6 @@ def test_rows_are_written_as_they_come_and_not_made_again(places, rows, tmp_path
     assert len(read(file)) == 2
 
 
-def test_the_report_compares_both_losses(rows, monkeypatch, tmp_path):
-    pd.DataFrame(rows).to_csv(tmp_path / "scores.csv", index=False)
-    done = read(tmp_path / "scores.csv")
-    monkeypatch.setitem(PARTS, "confirm", lambda: [CE, DICE])
-    table = compared(done, "confirm", "E5").set_index("corpus")
-    assert list(table.index) == ["BTC (1)", "BTC, same users (1)", "mean", "steps"]
-    assert float(table.loc["BTC (1)", "ce"]) == pytest.approx(rows[1]["f1"], abs=0.05)
-    assert table.loc["steps", "dice"] == "1.00"
-    assert "New draws" in report(done)
-
-
 def test_the_report_needs_no_encoder(rows, tmp_path):
     pd.DataFrame(rows).to_csv(tmp_path / "scores.csv", index=False)
     code = """
@@ -126,29 +113,6 @@ def test_encoders_are_compared_by_score_speed_and_size(runtimes, places, monkeyp
     assert [name for name in row if name.startswith("words/s")] == [
         f"words/s, {runtime}" for runtime in runtimes
     ]
-
-
-def test_no_decision_is_more_precise_than_the_best_with_its_recall(rows, monkeypatch, tmp_path):
-    names = ("ce", "tversky, alpha 0.5")
-    done = pd.DataFrame([row | {"contender": name} for row, name in zip(rows[1:], names)])
-    monkeypatch.setitem(PARTS, "alpha", lambda: [CE._replace(contender=name) for name in names])
-    table = alpha(done).set_index("loss")
-    assert float(table.loc["ce", "precision less that of ce"]) <= 0, "a bias may be better"
-    assert float(table.loc["tversky, alpha 0.5", "F1"]) == pytest.approx(rows[2]["f1"], abs=0.05)
-    draw_figures(done, tmp_path)
-    assert [file.name for file in tmp_path.iterdir()] == ["study_alpha.png"]
-
-
-def test_a_corpus_is_a_cell_of_imbalance_by_itself(rows, monkeypatch, tmp_path):
-    regimes = ("all", "ratio-40 of 2000", "ratio-40")
-    runs = [CE._replace(corpus="BC5CDR", regime=regime) for regime in regimes]
-    done = pd.DataFrame([rows[1] | run._asdict() for run in runs])
-    monkeypatch.setitem(PARTS, "imbalance", lambda: runs)
-    table = imbalance(done)
-    assert table["words outside"].tolist() == [40, 7.3, 40]
-    assert table["sentences"].tolist() == [2000, 5000, 5000]
-    draw_figures(done, tmp_path)
-    assert [file.name for file in tmp_path.iterdir()] == ["study_imbalance.png"]
 
 
 def test_all_declared_runs_can_be_made():

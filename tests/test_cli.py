@@ -18,7 +18,6 @@ import pytest
 import skdice
 from skdice import datasets
 from skdice.__main__ import main
-from skdice._cli._main import make_parser
 from skdice.estimators import load_pretrained
 
 from .corpora import easy_corpus, easy_pairs, easy_texts
@@ -351,12 +350,6 @@ class TestNext:
         assert not {*read("b.csv")[0]} & {*chosen}
         status, _, err = run(f"next pool.txt -n 5 --out c.csv --task {task} --model {tiny_bert}")
         assert (status, pd.read_csv("c.csv")["label"].isna().all()) == (0, True), err
-
-    def test_the_commands_of_the_page_are_those_that_there_are(self):
-        page = (ROOT / "docs" / "howto" / "label_next.md").read_text(encoding="utf-8")
-        commands = re.findall(r"^\$ skdice (.+)$", page, re.MULTILINE)
-        ran = [make_parser().parse_args(shlex.split(line)).run.__name__ for line in commands]
-        assert ran == ["run_next", "run_fit", "run_next"]
 
     @pytest.mark.parametrize("argv, message", [
         ("next TAGGER pool.txt --out a.csv", "a file .json or .jsonl or .conll or .bio or .iob"),

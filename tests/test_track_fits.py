@@ -30,14 +30,6 @@ def tracked(tiny_bert, tmp_path_factory):
     return printed.getvalue(), out
 
 
-def test_tensorboard(tracked):
-    module = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    events = module.EventAccumulator(str(tracked[1] / "tensorboard"))
-    events.Reload()
-    assert set(events.Tags()["scalars"]) >= {"Loss/train_loss", "Loss/valid_score", "lr"}
-    assert [event.step for event in events.Scalars("Loss/train_loss")] == [1, 2]
-
-
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the database that it uses
 def test_mlflow(tracked):
     mlflow, (printed, out) = pytest.importorskip("mlflow"), tracked
@@ -49,11 +41,3 @@ def test_mlflow(tracked):
         history = client.get_metric_history(one.info.run_id, "train_loss")
         assert [metric.step for metric in history] == [1, 2]
     assert 0 <= score <= 1
-
-
-def test_wandb(tracked):
-    pytest.importorskip("wandb")
-    printed, out = tracked
-    assert "Weights & Biases: offline-run-" in printed
-    (folder,) = (out / "wandb").glob("offline-run-*")
-    assert any(path.suffix == ".wandb" for path in folder.iterdir())

@@ -299,12 +299,3 @@ class TestWriters:
     def test_fields(self, tmp_path, writer, fields, message):
         with pytest.raises(ValueError, match=message):
             writer(tmp_path / "new", ["a", "b"], None, fields=fields)
-
-    def test_names_for_label_studio(self, tmp_path):
-        path = tmp_path / "tasks.json"
-        names = {"text": "x", "from_name": "same", "model_version": "v"}
-        write_label_studio(path, ["Anna"], [[(0, 4, "PER")]], **names)
-        (written,) = json.loads(path.read_text(encoding="utf-8"))
-        assert written["data"] == {"x": "Anna"}
-        expected = region(from_name="same", to_name="x")
-        assert written["predictions"][0]["result"] == [{"id": "0"} | expected]

@@ -1,5 +1,4 @@
 import re
-from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -9,50 +8,6 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from skdice.datasets import make_questions
-
-NAME = r"(?:[A-Z][a-z]+ )?[A-Z][a-z]+"
-VALUE = rf"{NAME}|\d+ [a-z]+"
-SENTENCE = re.compile(
-    r"(?:^|(?<=\. ))(?:In (?P<first>\d{4}), )?(?P<body>[^.,]+?)(?: in (?P<last>\d{4}))?\."
-)
-IRREGULAR = {"teach": "taught", "find": "found", "sell": "sold", "lend": "lent", "lose": "lost"}
-
-
-def solve(question, context):
-    found = []
-    for match in SENTENCE.finditer(context):
-        for part, answer in read_sentence(question.removesuffix("?"), match):
-            start = match.start(part) + match[part].index(answer)
-            found.append((answer, start))
-    return found
-
-
-def read_sentence(question, match):
-    """Yield what the sentence answers and the part of the sentence where it is."""
-    body = match["body"]
-    if not (parts := re.fullmatch(rf"(.+) did ({NAME}) ([a-z]+) ?(.*)", question)):
-        rest = question.removeprefix("Who")
-        if body.endswith(rest):
-            yield "body", body.removesuffix(rest)
-        return
-    asks, subject, base, rest = parts.groups()
-    opened = re.match(rf"{subject} ([a-z]+) (.+)", body)
-    if not opened or opened[1] not in (IRREGULAR.get(base, f"{base}ed"), f"{base}d"):
-        return
-    tail = opened[2]
-    if asks == "When":
-        part = "first" if match["first"] else "last"
-        if tail == rest and match[part]:
-            yield part, match[part]
-    elif asks == "What" and tail.endswith(f" {rest}"):
-        yield "body", tail.removesuffix(f" {rest}")
-    elif asks in ("To whom", "Where"):
-        pattern = rf"{rest} (?:to|in) ({NAME})"
-        if tail_match := re.fullmatch(pattern, tail):
-            yield "body", tail_match[1]
-    elif asks == "Whom":
-        assert rest == ""
-        yield "body", tail
 
 
 @pytest.mark.parametrize("ratio", [10, 20.0, 127.1, 500])
@@ -102,21 +57,28 @@ def sample():
 
 
 def test_the_context_has_just_the_answer(sample):
-    X, y = sample
-    asked = Counter()
-    for question, context, answers in zip(X["question"], X["context"], y):
-        expected = list(zip(answers["text"], answers["answer_start"]))
-        assert solve(question, context) == expected, question
-        asked[question.split()[0]] += bool(expected)
-    assert {"Who", "Whom", "What", "When", "Where", "To"} == set(asked)
-    assert min(asked.values()) > 30
+    """Here to "Who ...?": what a sentence has before what is asked for."""
+    n_answered = 0
+    for question, context, answers in zip(sample[0]["question"], sample[0]["context"], sample[1]):
+        if question.startswith("Who ") and " did " not in question:
+            rest = re.escape(question[4:-1])
+            pattern = rf"(?:^|(?<=\. ))(?:In \d{{4}}, )?([^.,]+?) {rest}(?: in \d{{4}})?\."
+            found = [(match[1], match.start(1)) for match in re.finditer(pattern, context)]
+            assert found == list(zip(answers["text"], answers["answer_start"])), question
+            n_answered += len(found)
+    assert n_answered > 30
 
 
 def test_numbers_of_mentions_do_not_decide(sample):
     X, y = sample
     is_answerable = [bool(answers["text"]) for answers in y]
     n_mentions = [
-        min(context.count(value) for value in re.findall(VALUE, question.split(" ", 1)[1]))
+        min(
+            context.count(value)
+            for value in re.findall(
+                r"(?:[A-Z][a-z]+ )?[A-Z][a-z]+|\d+ [a-z]+", question.split(" ", 1)[1]
+            )
+        )
         for question, context in zip(X["question"], X["context"])
     ]
     assert 0.4 < roc_auc_score(is_answerable, n_mentions) < 0.6

@@ -354,6 +354,7 @@ class TestLossOutOfFold:
         metric = "accuracy" if "texts" in case else "micro F1" if case == "labels" else "F1"
         assert f"The mean {metric} of " in why_of(estimator, "loss")
 
+    @pytest.mark.slow
     def test_folds_count_as_their_rows_and_those_without_a_class_are_left_out(self, tiny_models):
         X, y = easy_corpus(36)
         groups = np.array([0] * 8 + [1] * 4 + [2] * 4 + [3] * 4 + [4] * 16)

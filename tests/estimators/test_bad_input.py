@@ -183,14 +183,6 @@ def test_tables_with_bad_cells(fitted, name):
             fails(lambda array=array: fitted(name).predict(array), 7)
 
 
-@pytest.mark.parametrize("name, y", [
-    *(("pairs", y) for y in (np.eye(12), [[0, 1]] * 12, np.zeros((12, 1, 1)))),
-    *(("texts", np.ones(shape)) for shape in [(12, 0), (12, 2, 2), (11, 2), (13, 2), (0, 2)]),
-], ids=lambda value: value if isinstance(value, str) else str(np.shape(value)))  # fmt: skip
-def test_matrices_of_other_shapes(tiny_bert, name, y):
-    fails(lambda: make(name, tiny_bert).fit(DATA[name][0], y))
-
-
 def test_bad_rows_of_matrices():
     for bad in [*NOTHING, [0], [0, 1, 1], [None, 1], [0.5, 1], ["0", 1], [2, 1]]:
         fails(lambda bad=bad: make("texts").fit(TEXTS, with_row([[0, 1]] * 12, 4, bad)), 4)

@@ -205,11 +205,6 @@ def test_a_class_without_weight_is_absent(tiny_bert):
 
 
 class TestQuestions:
-    @pytest.mark.parametrize("n_best", [0, -1, 1.5, "all"])
-    def test_n_best(self, tiny_bert, n_best):
-        fitted = make(skdice.DiceSpanExtractor, tiny_bert).fit(QUESTIONS, ANSWERS)
-        refuses(["'n_best'", repr(n_best)], lambda: fitted.predict_spans(QUESTIONS, n_best=n_best))
-
     def test_nothing_is_left_to_train_on(self, tiny_bert):
         nowhere = [{"text": ["berlin"], "answer_start": [0]}] * 3
         extractor = make(skdice.DiceSpanExtractor, tiny_bert, on_misaligned="skip")

@@ -56,11 +56,6 @@ class TestWhatAnEpochHas:
         is_all = ratio is None or ratio == 100
         assert estimator.negative_ratio_ == (None if is_all else ratio)
 
-    def test_all_of_them_have_positives(self, tiny_bert):
-        choices = DiceTokenTagger(tiny_bert, **FAST).fit(*easy_corpus(8)).choices_
-        why = choices.set_index("parameter").loc["negative_ratio", "why"]
-        assert "8 texts with and 0 without an entity" in why
-
     def test_every_step_has_positives_and_epochs_differ(self, tiny_bert):
         X, y = rare_entities(160, every=16)
         steps, background = [], 2  # classes_ is B-LOC, B-PER, O.

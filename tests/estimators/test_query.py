@@ -162,10 +162,10 @@ def test_class_weights_are_about_starts(tiny_bert, few):
     lambda rows: [row * 2 for row in rows],
     lambda rows: [np.array(row, dtype=object) for row in rows],
 ], ids=["Series", "lists", "numpy scalars", "twice", "arrays"])  # fmt: skip
-def test_spans_may_come_in_many_forms(tiny_bert, few, form):
+def test_spans_may_come_in_many_forms(few, form):
     X, rows = few[0], spans_of(few[1])
-    one, other = (make(tiny_bert, max_epochs=1).fit(X, y).history_ for y in (form(rows), rows))
-    assert one.train_loss.tolist() == other.train_loss.tolist()
+    read = internals(DiceQueryTagger()).task.read_training
+    assert repr(read(X, form(rows))) == repr(read(X, rows))
 
 
 class TestQueries:
@@ -219,6 +219,7 @@ def joined(n_sentences, seed=3):
     return [[word for row in X for word in row]], [[tag for row in y for tag in row]]
 
 
+@pytest.mark.slow
 def test_entities_of_every_window_are_found(quick_bert):
     rows, tags = map(list, easy_corpus(80))
     for seed in (4, 5, 6):

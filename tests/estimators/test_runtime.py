@@ -12,7 +12,6 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from skdice import DiceTokenTagger
 from skdice.estimators import load_pretrained
 from skdice.nn import _onnx
 
@@ -151,20 +150,6 @@ class TestSessions:
             flat(one.set_params(runtime="torch").predict_proba(X)), abs=1e-4
         )
         assert flat(found) != pytest.approx(flat(old), abs=1e-4)
-
-    def test_copies(self, estimator, tmp_path):
-        one, X, _ = estimator()
-        expected = flat(one.predict_proba(X))
-        assert b"onnxruntime" not in pickle.dumps(one)
-        one.save_pretrained(tmp_path / "saved")
-        assert not list((tmp_path / "saved").glob("*.onnx"))
-        loaded = DiceTokenTagger.from_pretrained(tmp_path / "saved")
-        for other in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one), loaded):
-            assert other.runtime == "onnx"
-            assert flat(other.predict_proba(X)) == pytest.approx(expected, abs=1e-6)
-        fresh = clone(one)
-        assert fresh.runtime == "onnx"
-        assert not hasattr(fresh, "net_")
 
 
 class TestExported:

@@ -170,6 +170,7 @@ class TestLongContexts:
         starts = [spans[0].start for spans in answers.predict_spans(questions)]
         assert starts == [4 * n_before, 4 * n_before + 10]
 
+    @pytest.mark.slow
     def test_answers_are_learned_in_every_window(self, quick_bert):
         X, y = easy_questions(200)
         X = [(asked, "the " * (9 * (i % 2)) + context) for i, (asked, context) in enumerate(X)]
@@ -177,6 +178,7 @@ class TestLongContexts:
         extractor = make(quick_bert, loss="ce", max_length=18, max_epochs=8, lr=4e-3)
         assert extractor.fit(X[:160], y[:160]).exact_match(X[160:], y[160:]) > 0.9
 
+    @pytest.mark.slow
     def test_30_000_words(self, answers):
         n_before = 29_997
         context = "the " * n_before + "oslo said mary"

@@ -1,7 +1,6 @@
 """Rows to label next: their scores equal what predictions say, and no two are alike."""
 
 import tracemalloc
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -86,15 +85,6 @@ def test_words_of_taggers(each_tagger):
     assert scores(each_tagger, POOL)["score"].tolist() != found["score"].tolist()
 
 
-def test_the_best_rows_come_first(tagger):
-    found = choose_rows(tagger, POOL, 20, random_share=0)
-    assert list(found) == ["row", "score", "words", "expected", "is_random"]
-    assert len(found) == found["row"].nunique() == 20
-    assert found["score"].is_monotonic_decreasing
-    assert not found["is_random"].any()
-    assert found["score"][0] == scores(tagger, POOL)["score"].max()
-
-
 def test_spans_of_query_taggers(fit):
     tagger = fit(DiceQueryTagger, *easy_corpus(24), negative_ratio=None, max_epochs=4)
     tagger.threshold_ = expit(-4)  # The lowest that is looked at.
@@ -152,16 +142,6 @@ class TestClassifiers:
         found = scores(classifier, TEXTS)
         np.testing.assert_allclose(found["score"], np.exp(-distance), rtol=1e-4)
         np.testing.assert_allclose(found["expected"], p.sum(axis=1), rtol=1e-5)
-
-    def test_pairs_that_are_too_different_come_last(self, fit):
-        names = [f"{a} went to {b}" for a, b in easy_pairs(60)[0]]
-        X = [(name, name) for name in names] + [(name, "?!") for name in names]
-        for labels in ([1, 0], [0, 1]):
-            y = np.repeat(labels, len(names))
-            classifier = fit(DicePairClassifier, X, y, pos_label=labels[0], max_epochs=1)
-            found = scores(classifier, X)["score"].to_numpy()
-            assert (found[: len(names)] > 0).all()
-            assert (found[len(names) :] == 0).all()
 
 
 @pytest.mark.parametrize("unanswered", [False, True])
@@ -344,14 +324,3 @@ class TestErrors:
         assert choose_rows(tagger, POOL, 5)["expected"].isna().all()
         with pytest.raises(ValueError, match=r"'mnlp', 'random'}. Got 'exp"):
             choose_rows(tagger, POOL, strategy="expected")
-
-    def test_more_rows_than_the_pool_has(self, tagger, tiny_bert):
-        for estimator in (tagger, DiceTokenTagger(tiny_bert, device="cpu")):
-            pool = [*POOL[:9], POOL[0]]
-            with pytest.warns(
-                UserWarning, match="X has 10 rows to choose from, fewer than n=50: all"
-            ):
-                found = choose_rows(estimator, pool, 50)
-            assert sorted(found["row"]) == list(range(10))
-            with warnings.catch_warnings(action="error"):
-                assert len(choose_rows(estimator, POOL[:9], 9)) == 9

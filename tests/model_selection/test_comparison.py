@@ -114,14 +114,6 @@ def test_exact_match_has_a_difference_too():
     assert [text.count(f"**{best}**") for best in ("33.33", "50.00")] == [2, 2]
 
 
-def test_one_seed_has_no_deviation():
-    comparison = make_comparison(seeds=(4,))
-    assert comparison.table()["f1_sd"].isna().all()
-    for text in (comparison.to_markdown(), comparison.to_html()):
-        assert "±" not in text
-        assert "seeds 4; in %;" in text
-
-
 def expected_cells(comparison):
     rows = []
     for label, row in comparison.table().iterrows():
@@ -149,14 +141,6 @@ def test_markdown(comparison):
     plain = [[row[0], *(cell.strip("*") for cell in row[1:])] for row in rows]
     assert plain == expected_cells(comparison)
     assert comparison.to_markdown().endswith("training rows.\n")
-
-
-def test_it_prints_its_table(comparison):
-    header, *rows, caption = repr(comparison).splitlines()
-    assert header.split()[:4] == ["Loss", "Precision", "Recall", "F1"]
-    assert len(rows) == len(LABELS)
-    assert f"{comparison.table().loc['dice', 'f1']:.2f} ± " in rows[1]
-    assert caption == comparison.caption()
 
 
 def test_html(comparison):

@@ -6,8 +6,6 @@ import numpy as np
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
 from sklearn.model_selection import KFold
 
 from .searched import CONDUCT, Act, Losses, Peak, X, Y, make_search, start_search, trials_of
@@ -196,12 +194,6 @@ def n_baselines(search):
 
 
 class TestStorages:
-    def test_objects(self, tmp_path):
-        journal = JournalStorage(JournalFileBackend(str(tmp_path / "study.journal")))
-        for storage in (optuna.storages.InMemoryStorage(), journal):
-            make_search(storage, n_trials=2).fit(X, Y)
-            assert len(make_search(storage, n_trials=3).fit(X, Y).study_.trials) == 3
-
     def test_trials_at_the_same_time(self, storage):
         for n_trials in (6, 7):
             search = make_search(storage, n_jobs=2, n_trials=n_trials, space=SPACE).fit(X, Y)

@@ -88,8 +88,6 @@ ANSWERS = {
 INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"}
 COPIES = {"_to_copy", "copy_"}
 waits: Counter[str] = Counter()
-# What the GPU computes: all operators but views and empty tensors.
-operators: Counter[str] = Counter()
 
 
 class OnGpu(torch.Tensor):
@@ -138,8 +136,6 @@ def _run(func, args, kwargs):
         _check_one_device(name, args, [x for x in tensors if not isinstance(x, OnGpu)])
     if (on_gpu or is_gpu) and (reason := _why_waited_for(name, args, kwargs, is_gpu)):
         waits[f"{reason} at {line_of_skdice()}"] += 1
-    if is_gpu and not func.is_view and "empty" not in name:
-        operators[name] += 1
     held, options = tree_map_only(OnGpu, lambda x: x.held, (args, kwargs))
     if asked is not None:
         options["device"] = CPU

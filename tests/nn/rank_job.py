@@ -166,20 +166,11 @@ def faults(models, directory):
     }
 
 
-def launched(models, directory):
-    """Return what the launcher says, and whether there is a process group after a fit."""
-    estimator, X, y = tagger(models["plain"])
-    before = torch.distributed.is_initialized()
-    estimator.fit(X, y)
-    names = [name for name in os.environ if name.startswith("ACCELERATE_")]
-    return {"accelerate": names, "initialized": (before, torch.distributed.is_initialized())}
-
-
 def exact(models, directory):
     return {name: run_exact(name, models["plain"]) for name in EXACT}
 
 
-PARTS = [killed, launched, exact, alike, generators, validated, writes, faults, resumed]
+PARTS = [killed, exact, alike, generators, validated, writes, faults, resumed]
 
 if __name__ == "__main__":
     torch.set_num_threads(1)

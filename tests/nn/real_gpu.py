@@ -10,7 +10,6 @@ from collections import Counter
 from contextlib import contextmanager
 
 waits: Counter[str] = Counter()
-operators: Counter[str] = Counter()  # Not counted here.
 
 
 def _note(message, *args, **kwargs):

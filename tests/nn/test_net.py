@@ -243,14 +243,6 @@ def test_a_fit_shows_epoch_loss_and_metric(is_terminal, score, shown, capsys):
         assert re.fullmatch("".join(lines), err)
 
 
-def test_a_log_has_the_time_that_is_left(is_terminal, capsys, monkeypatch):
-    """It is said once, and where no bar says it."""
-    monkeypatch.setattr(_train, "_SECONDS_TO_TELL", 0.0)
-    fit_shown()
-    told = re.findall(r"dsc: (.+) s a step, so .* about (.+) s more\n", capsys.readouterr().err)
-    assert len(told) == (not is_terminal)
-
-
 @pytest.mark.parametrize("later, max_epochs, told", [
     (90, 2, ["94 s"]), (900, 2, ["15 min"]), (90, 1, ["90 s"]), (2, 1, []), (None, 2, []),
 ])  # fmt: skip

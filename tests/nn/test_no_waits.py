@@ -1,4 +1,4 @@
-"""Training and predictions let a GPU work: they never wait for it and add little to its work.
+"""Training and predictions let a GPU work: they never wait for it.
 
 A step that asks a GPU for a number makes the GPU and the host wait for each other.
 """
@@ -16,9 +16,6 @@ import torch
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
-# Operators of a step beyond those of a loop of plain torch with the same loss. That of torch
-# itself knows no weights and needs fewer.
-MOST_MORE = {"ce": 30, "dice": 30, "cross_entropy of torch": 45}
 
 
 @pytest.fixture(scope="module")
@@ -56,14 +53,7 @@ def test_a_planted_wait_is_found(job):
 
 def test_a_planted_mix_of_devices_is_found(job):
     (error,) = job["mixes"]
-    if "more operators" in job:  # The pretended GPU names the operator and the line.
+    if not torch.cuda.is_available():  # The pretended GPU names the operator and the line.
         assert re.fullmatch(r"Expected all tensors of add to be on cuda:0, at skdice/nn/.*", error)
     else:
         assert "Expected all tensors to be on the same device" in error
-
-
-@pytest.mark.parametrize("loss", MOST_MORE)
-def test_a_step_has_few_operators_more_than_a_bare_loop(loss, job):
-    if "more operators" not in job:
-        pytest.skip("operators are counted on a pretended GPU only")
-    assert 0 < job["more operators"][loss] <= MOST_MORE[loss]

@@ -58,13 +58,6 @@ def ranks(directory):
     return [pickle.loads((directory / f"{rank}.pickle").read_bytes()) for rank in (0, 1)]
 
 
-def test_accelerate_launch(ranks):
-    for rank in ranks:
-        found = rank["launched"]
-        assert found["initialized"] == (False, True)
-        assert not HAS_ACCELERATE or "ACCELERATE_MIXED_PRECISION" in found["accelerate"]
-
-
 @pytest.mark.parametrize("name", EXACT)
 def test_two_processes_compute_what_one_does(name, ranks, directory):
     expected, expected_loss = run_exact(name, str(directory / "plain"), times=2)

@@ -89,19 +89,6 @@ def test_nothing_else_changes(tiny_models, tmp_path, family):
     torch.testing.assert_close(*found, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("family, is_fused", [("bert", True), ("xlnet", False)])
-def test_put_back_after_an_error(tiny_models, family, is_fused):
-    """That of XLNet is not torch's fused kernel, and is left alone."""
-    transformer = MODULES["tagging"](tiny_models(family), N_CLASSES).transformer
-    before = transformer.config._attn_implementation
-    assert (before == "sdpa") is is_fused
-    with own_attention(transformer):
-        assert (transformer.config._attn_implementation != before) is is_fused
-    with pytest.raises(KeyError), own_attention(transformer):
-        raise KeyError
-    assert transformer.config._attn_implementation == before
-
-
 class Model(nn.Module):
     def __init__(self, n_rows=20, **parameters):
         super().__init__()

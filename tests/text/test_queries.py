@@ -6,10 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
+from transformers import AutoTokenizer
 
-from skdice.text import Entity, TextReader, best_disjoint, encode_queries, find_spans
+from skdice.text import (
+    Entity,
+    TextReader,
+    WordTokenizer,
+    best_disjoint,
+    encode_queries,
+    find_spans,
+)
 
-from .test_encoding import central_window, cut_windows
+from .test_encoding import central_window
 
 QUERIES = ["which city was visited ?", "john mary", "company"]
 LONG_WORD = "a" * 40  # a piece per letter
@@ -48,47 +56,21 @@ def marks_of(encoded, column):
     }
 
 
-def check_encoding(encoded, sentences, queries, tokenizer, max_length, stride):
-    """Compare with the definition, sentence by sentence and query by query."""
-    frame, data = tokenizer.pair_frame, encoded.dataset
-    w = 0
-    for i, sentence in enumerate(sentences):
-        pieces = tokenizer.encode(sentence)
-        values, first = pieces.values.tolist(), pieces.offsets[:-1]
-        for q, query in enumerate(queries):
-            if not sentence:
-                continue
-            asked = tokenizer.encode([query], as_words=False).values.tolist()
-            room = max_length - frame.n_special - len(asked)
-            shared = room // 4 if stride is None else stride
-            _, starts, stops = cut_windows(np.array([len(values)]), room, shared)
-            for start, stop in zip(starts, stops):
-                body = values[start:stop]
-                texts = [body, asked] if tokenizer.pads_left else [asked, body]
-                before, between, after = map(list, frame.special)
-                ids = before + texts[0] + between + texts[1] + after
-                n_before = len(before) + (0 if tokenizer.pads_left else len(asked + between))
-                words = np.flatnonzero((first >= start) & (first < stop))
-                assert (data.text[w], encoded.query[w]) == (i, q)
-                assert (encoded.window_start[w], encoded.window_stop[w]) == (start, stop)
-                assert data.input_ids[w].tolist() == ids
-                assert len(ids) <= max_length
-                here = items_of(encoded, w)
-                assert encoded.word[here].tolist() == words.tolist()
-                assert encoded.place[here].tolist() == first[words].tolist()
-                assert data.items[w].tolist() == (first[words] - start + n_before).tolist()
-                w += 1
-    assert w == len(data) == len(encoded.query)
-    assert data.n_texts == len(sentences)
-    assert data.item_offsets[-1] == len(encoded.word) == len(encoded.place)
-
-
-@given(sentences_of_words, st.integers(20, 50), st.none() | st.integers(0, 3))
-@settings(deadline=None, max_examples=25)
-def test_windows_are_those_of_the_definition(bert, xlnet, sentences, max_length, stride):
-    for tokenizer in (bert, xlnet):
-        encoded = encode_queries(sentences, QUERIES[1:], TextReader(tokenizer, max_length), stride)
-        check_encoding(encoded, sentences, QUERIES[1:], tokenizer, max_length, stride)
+@pytest.mark.parametrize("family", ["bert", "xlnet"])
+def test_rows_that_fit_are_those_of_transformers(tiny_models, family):
+    model = tiny_models(family)
+    tokenizer, theirs = WordTokenizer(model), AutoTokenizer.from_pretrained(model)
+    sentences = [["john", "saw", "oslo"], [], ["the"]]
+    data = encode_queries(sentences, QUERIES, TextReader(tokenizer, 64)).dataset
+    rows = [(query, words) for words in sentences if words for query in QUERIES]
+    assert len(data) == len(rows)
+    for i, (query, words) in enumerate(rows):
+        texts = (" ".join(words), query) if tokenizer.pads_left else (query, " ".join(words))
+        expected = theirs(*([text] for text in texts), return_token_type_ids=True)
+        assert data.input_ids[i].tolist() == expected["input_ids"][0]
+        assert data.token_type_ids[i].tolist() == expected["token_type_ids"][0]
+        first_pieces = data.input_ids[i][data.items[i]].tolist()
+        assert first_pieces == [tokenizer.encode([word])[0][0] for word in words]
 
 
 def test_each_sentence_with_each_query_is_a_text(bert):
