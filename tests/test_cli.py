@@ -193,31 +193,29 @@ def test_compare_equals_python(folder, run, tiny_bert):
 LETTERS = "0\tjohn saw oslo\n1\tthe said\n" * 6
 
 
-class TestLabelsOfSeveralFiles:
+def test_labels_of_several_files(folder, run, tiny_bert):
     """They are numbers only if all of them are, in the model too."""
-
-    @pytest.fixture(autouse=True)
-    def files(self, folder, tiny_bert):
-        Path("ints.tsv").write_text(LETTERS)
-        Path("mixed.tsv").write_text(LETTERS + "x\tberlin\n" * 6)
-        self.fit = f"--task texts --model {tiny_bert} --epochs 1 {FAST}"
-
-    def test_score(self, run):
-        run(f"fit mixed.tsv --out a {self.fit}")
-        status, out, err = run("score a ints.tsv")
-        assert (status, "Traceback" in err) == (0, False)
-        rows = read_tsv(out).set_index("rows")
-        assert list(rows) == ["precision", "recall", "f1-score", "support", "accuracy"]
-        X, y = datasets.read_labeled_text("ints.tsv")
-        right = np.mean(load_pretrained("a").predict(X) == y.astype(str))
-        assert rows.loc["accuracy", ["accuracy", "support"]].tolist() == [right, 12]
-        assert rows.loc["accuracy", "precision":"f1-score"].isna().all()
-        assert rows.loc["0", "support"] == 6
-        assert f"score of 12 rows: {right:.4f}" in err
-        run(f"fit ints.tsv --out a {self.fit}")
-        status, _, err = run("score a mixed.tsv")
-        assert status == 2
-        assert "error: All labels must be of one type; row 0 of y is 0 and row 12 is 'x'" in err
+    Path("ints.tsv").write_text(LETTERS)
+    Path("mixed.tsv").write_text(LETTERS + "x\tberlin\n" * 6)
+    fit = f"--task texts --model {tiny_bert} --epochs 1 {FAST}"
+    for train, valid, classes in (("ints", "mixed", "01"), ("mixed", "ints", "01x")):
+        status, _, err = run(f"fit {train}.tsv --valid {valid}.tsv --out a {fit}")
+        assert status == 0, err
+        assert load_pretrained("a").classes_.tolist() == [*classes]
+    status, out, err = run("score a ints.tsv")
+    assert (status, "Traceback" in err) == (0, False)
+    rows = read_tsv(out).set_index("rows")
+    assert list(rows) == ["precision", "recall", "f1-score", "support", "accuracy"]
+    X, y = datasets.read_labeled_text("ints.tsv")
+    right = np.mean(load_pretrained("a").predict(X) == y.astype(str))
+    assert rows.loc["accuracy", ["accuracy", "support"]].tolist() == [right, 12]
+    assert rows.loc["accuracy", "precision":"f1-score"].isna().all()
+    assert rows.loc["0", "support"] == 6
+    assert f"score of 12 rows: {right:.4f}" in err
+    run(f"fit ints.tsv --out a {fit}")
+    status, _, err = run("score a mixed.tsv")
+    assert status == 2
+    assert "error: All labels must be of one type; row 0 of y is 0 and row 12 is 'x'" in err
 
 
 class TestPredict:

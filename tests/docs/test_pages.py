@@ -231,14 +231,6 @@ class TestPaper:
             assert table in self.PAGE
 
 
-def test_defaults_are_called_defaults():
-    paths = [ROOT / "README.md"]
-    for pattern in ("docs/**/*.md", "skdice/**/*.py", "examples/*.py", "benchmarks/*.md"):
-        paths += ROOT.glob(pattern)
-    texts = {path: " ".join(path.read_text(encoding="utf-8").split()).lower() for path in paths}
-    assert not [str(path) for path, text in texts.items() if re.search(r"\bnothing set\b", text)]
-
-
 def test_table_of_constants():
     lines = ["| constant | value | meaning | evidence |", "|:--|--:|:--|:--|"]
     for name, constant in CONSTANTS.items():

@@ -60,20 +60,6 @@ def test_a_floor_comes_first(correct, wrong, missed, floor):
 
 
 class TestChoice:
-    def test_one_for_all_or_for_each_label(self):
-        def f1(totals):
-            return 2 * totals[0] / np.maximum(totals[1] + totals[2], 1)
-
-        rows = Rows()
-        one, each = rows.choose(Goal()), rows.choose(Goal(per_label=True))
-        assert isinstance(one, float)
-        assert list(each) == LABELS
-        totals = [rows.totals(value) for value in CANDIDATES]
-        alone = f1(rows.totals(one).sum(1))
-        assert alone > max(f1(total.sum(1)) for total in totals) - 0.02
-        assert (f1(rows.totals(each)) > np.max([*map(f1, totals)], axis=0) - 0.03).all()
-        assert f1(rows.totals(each).sum(1)) > alone + 0.05
-
     @pytest.mark.parametrize("kind", ["min_precision", "min_recall"])
     def test_the_decision_taken_reaches_the_floor_or_is_reported(self, kind):
         """Few rows, of which precision is anything but monotone in the threshold."""
@@ -88,12 +74,6 @@ class TestChoice:
             assert said == ([round(reached, 3)] if reached < floor else [])
             n_missed += len(said)
         assert n_missed < 40
-
-    def test_a_floor_out_of_reach(self):
-        rows = Rows()
-        wrong = [[*row, (90, 91, "LOC"), (91, 92, "PER")] for row in rows.gold]
-        with pytest.warns(UserWarning, match=r"min_precision=0.9 is not reached .* reaches 0\.\d"):
-            rows.choose(Goal(min_precision=0.9), lambda _: wrong)
 
 
 @pytest.mark.parametrize("parts, metric, message", [

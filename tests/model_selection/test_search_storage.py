@@ -98,12 +98,6 @@ class TestResuming:
         assert len(trials_of(storage)) == 1
         make_search(storage, study_name="other", n_trials=1, **given).fit(**rows)
 
-    def test_what_does_not_matter(self, tmp_path):
-        storage = tmp_path / "study.journal"
-        make_search(storage, n_trials=1).fit(X, Y)
-        make_search(storage, n_trials=1, estimator=Peak(verbose=5), verbose=1).fit(X, Y.tolist())
-        assert len(trials_of(storage)) == 1
-
     def test_a_study_of_others(self, tmp_path):
         url = f"sqlite:///{tmp_path}/study.db"
         study = optuna.create_study(storage=url, study_name="mine", direction="maximize")

@@ -127,13 +127,7 @@ def writes(models, directory):
     return {
         "n_saves": len(saves),
         "progress": [name for name, _ in estimator.net_.callbacks],
-        "pickle": pickle.dumps(estimator),
-        "p": proba(estimator, X),
     }
-
-
-def proba(estimator, X):
-    return np.concatenate(estimator.predict_proba(X))
 
 
 def faults(models, directory):

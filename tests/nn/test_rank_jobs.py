@@ -10,11 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skdice import DiceTokenTagger
-
-from ..corpora import easy_corpus
 from ..tiny_models import build_bert
-from .rank_cases import EXACT, N_ROWS, run_exact
+from .rank_cases import EXACT, run_exact
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
@@ -99,17 +96,6 @@ def test_only_the_first_process_writes(ranks, directory):
     assert [rank["writes"]["progress"] for rank in ranks] == [["progress"], []]
     assert (directory / "saved-0" / "model.safetensors").exists()
     assert not (directory / "saved-1").exists()
-
-
-def test_the_fitted_estimator_is_like_any_other(ranks, directory):
-    X, y = easy_corpus(N_ROWS)
-    for rank in ranks:
-        tagger = pickle.loads(rank["writes"]["pickle"])
-        p = np.concatenate(tagger.predict_proba(X))
-        np.testing.assert_allclose(p, rank["writes"]["p"], atol=1e-6)
-        loaded = DiceTokenTagger.from_pretrained(directory / "saved-0")
-        np.testing.assert_allclose(p, np.concatenate(loaded.predict_proba(X)), atol=1e-6)
-        tagger.set_params(checkpoint_dir=None, max_epochs=1).fit(X, y)
 
 
 @pytest.mark.parametrize("fault, message", [
