@@ -156,14 +156,20 @@ class TestCalibration:
                 row[-1] = "B-X"
         return X, y
 
-    @pytest.mark.parametrize("crf, ratio", [(False, 2), (True, 0.5)])
+    @pytest.mark.parametrize(
+        "crf, ratio", [(False, 2), pytest.param(True, 0.5, marks=pytest.mark.slow)]
+    )
     def test_words(self, crf, ratio, quick_bert):
         X, y = self.sentences()
         tagger = DiceTokenTagger(quick_bert, crf=crf, negative_ratio=ratio, **self.PARAMS)
         for row in tagger.fit(X, y).predict_proba(X[:2]):
             np.testing.assert_allclose(1 - row[1:3, tagger.classes_ == "O"], 0.1, atol=0.025)
 
-    @pytest.mark.parametrize("kind, ratio", [("texts", 2), ("pairs", 0.5), ("labels", 0.5)])
+    @pytest.mark.parametrize("kind, ratio", [
+        ("texts", 2), *(pytest.param(*row, marks=pytest.mark.slow) for row in [
+            ("pairs", 0.5), ("labels", 0.5),
+        ]),
+    ])  # fmt: skip
     def test_rows(self, kind, ratio, quick_bert):
         """The second of two labels is sure."""
         is_sure = np.arange(640) % 8 == 0
