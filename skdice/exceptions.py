@@ -1,5 +1,6 @@
 """The categories of warnings that a user may want to filter, and functions that warn."""
 
+import contextlib
 import inspect
 import os
 import threading
@@ -12,11 +13,15 @@ __all__ = ["TruncationWarning"]
 
 _HERE = os.path.dirname(__file__) + os.sep
 _IS_SILENT = ContextVar("_IS_SILENT", default=False)  # in this thread
+# The categories that were warned of in the outermost call, if it warns once of each.
+_TOLD: ContextVar[set[type[Warning]] | None] = ContextVar("_TOLD", default=None)
 FILTERS = threading.RLock()  # All threads share the filters of warnings, so they take turns.
 
 
 class TruncationWarning(UserWarning):
     """Texts were longer than ``max_length`` pieces, and were cut.
+
+    A fit, a comparison or a search that runs in one process warns once, of the first such rows.
 
     Examples
     --------
@@ -31,9 +36,16 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn in the name of the code outside of this library that called it."""
     if _IS_SILENT.get():
         return
+    told = _TOLD.get()
+    if told is not None and category is not UserWarning:
+        if category in told:
+            return
+        told.add(category)
     frame, level, outermost = inspect.currentframe(), 1, 1
     while frame is not None:
-        if frame.f_code.co_filename.startswith(_HERE):
+        file = frame.f_code.co_filename
+        # A function of ours that is decorated by told_once is called by contextlib.
+        if file.startswith(_HERE) or (file == contextlib.__file__ and outermost == level - 1):
             outermost = level
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=outermost + 1)
@@ -47,6 +59,17 @@ def silent() -> Iterator[None]:
         yield
     finally:
         _IS_SILENT.reset(token)
+
+
+@contextmanager
+def told_once() -> Iterator[None]:
+    """Warn once of each category that users may filter, in this thread; also as a decorator."""
+    told = _TOLD.get()
+    token = _TOLD.set(set() if told is None else told)
+    try:
+        yield
+    finally:
+        _TOLD.reset(token)
 
 
 @contextmanager

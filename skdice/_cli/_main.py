@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from .._pretrained import OFFLINE
 from .._version import __version__
 from ._commands import (
     TASKS,
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("skdice: interrupted", file=sys.stderr)
         return _SIGINT_STATUS
     except (OSError, ValueError, ImportError) as error:
-        lines = "\n  ".join([str(error), *getattr(error, "__notes__", ())])
+        lines = "\n  ".join([str(error).replace(*OFFLINE), *getattr(error, "__notes__", ())])
         print(f"skdice: error: {lines}", file=sys.stderr)
         return 2
     return 0

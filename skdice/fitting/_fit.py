@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._inputs import count_of
-from ..exceptions import silent
+from ..exceptions import silent, told_once
 from ..losses import LossName
 from ..tasks import Network, Rows, Task, TeachableTask, TeacherLabels, in_columns, split_folds
 from ._fitted import Fitted
@@ -212,6 +212,7 @@ def _find_errors(task: Task, rows: Rows, splits: _Splits, loss: Any) -> dict[int
     return errors
 
 
+@told_once()
 def fit(task: Task, given: Given) -> Outcome:
     """Fine-tune a network to the rows; the task has learned nothing yet.
 

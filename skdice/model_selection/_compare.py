@@ -23,7 +23,7 @@ from .._parameters import check_number, check_option
 from .._pipeline import final_step, silenced, with_parameters
 from .._version import __version__
 from ..estimators import TextEstimator
-from ..exceptions import silent
+from ..exceptions import silent, told_once
 from ..losses import Loss
 from ..metrics import RowCounts
 from ..tasks import Rows, split_rows
@@ -70,6 +70,7 @@ class Protocol:
     tune_threshold: bool
 
 
+@told_once()
 def compare_losses(
     estimator: BaseEstimator,
     X: Any,

@@ -13,12 +13,14 @@ from sklearn.utils.validation import _num_samples
 
 from .._inputs import indexable_rows, list_some, object_array
 from .._typing import Labels
+from ..exceptions import told_once
 from ..tasks import in_columns
 
 # The number of folds, a splitter, or (train, test) of each fold.
 CrossValidator: TypeAlias = int | BaseCrossValidator | Iterable[Any] | None
 
 
+@told_once()
 def cross_val_predict_proba(
     estimator: BaseEstimator,
     X: Any,

@@ -13,7 +13,7 @@ from .._inputs import check_sample_weight, count_of, indexable_rows, list_some
 from .._parameters import check_number
 from .._typing import Labels, Weights
 from ..estimators import TextEstimator
-from ..exceptions import silent, warn
+from ..exceptions import silent, told_once, warn
 from ..tasks import Classifying, Goal, Rows, Task
 
 _Estimator = TypeVar("_Estimator")
@@ -23,6 +23,7 @@ _FEW_ROWS = 100
 _N_FOLDS = 5
 
 
+@told_once()
 def tune_decision(
     estimator: _Estimator,
     X: Any,

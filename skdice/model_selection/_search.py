@@ -23,6 +23,7 @@ from .._pipeline import final_step, silenced, with_parameters
 from .._sklearn import BaseEstimator
 from .._typing import Labels, Weights
 from ..estimators import TextEstimator
+from ..exceptions import told_once
 from ..nn import count_processes
 from ._cross_val import CrossValidator
 from ._space import Space, make_space
@@ -167,6 +168,7 @@ class DiceSearchCV(BaseEstimator):
     random_state: RandomState = None
     verbose: int = 1
 
+    @told_once()
     def fit(
         self, X: Any, y: Any = None, *, sample_weight: Weights = None, groups: Labels | None = None
     ) -> DiceSearchCV:

@@ -14,6 +14,7 @@ list of padded batches. These methods of skorch are replaced:
 import copy
 import math
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -262,7 +263,7 @@ class TextNet(NeuralNet):
 
         A ``network`` gives the logits of a batch in place of the module. During training, the
         processes of a job share the windows, and each gets all logits. If ``verbose``, the first
-        process shows a bar.
+        process shows a bar or, outside of terminals and of training, a line after five seconds.
         """
         self._set_training(False)
         lengths = batcher.dataset.input_ids.lengths
@@ -281,7 +282,9 @@ class TextNet(NeuralNet):
             "leave": False,
         }
         hides = HIDES_BARS if verbose and ranks.index == 0 else True
-        bar = tqdm(total=int(lengths[windows].sum()), delay=_BAR_SECONDS, disable=hides, **how)
+        n_all, n_read, begin = int(lengths[windows].sum()), 0, time.monotonic()
+        bar = tqdm(total=n_all, delay=_BAR_SECONDS, disable=hides, **how)
+        tells = verbose and bar.disable and self.steps_ is None
         attention = own_attention(self.module_) if is_on_gpu else nullcontext()
         precision = autocast(self.predict_precision, self.device)
         with bar, torch.inference_mode(), precision, attention:
@@ -291,7 +294,11 @@ class TextNet(NeuralNet):
                     logits[batch["item"]] = self.module_(**batch)
                 else:
                     logits[batch["item"]] = torch.from_numpy(network(batch))
-                bar.update(int(lengths[part].sum()))
+                bar.update(n := int(lengths[part].sum()))
+                n_read, seconds = n_read + n, time.monotonic() - begin
+                if tells and n_read < n_all and seconds > _BAR_SECONDS:
+                    tells, left = False, seconds * (n_all / n_read - 1)
+                    tqdm.write(f"predict: about {time_shown(left)} more", file=sys.stderr)
         logits = logits.cpu()
         if ranks.count > 1:
             ranks.add_up([logits])

@@ -108,15 +108,16 @@ class Classifying(TeachableTask):
         number: np.ndarray | None = None,
     ) -> EncodedDataset:
         """Return rows as windows of pieces, each an item. A warning names the rows that are cut."""
-        dataset, cut = self.windows(rows, reader, number)
-        if len(cut):
+        dataset, needed = self.windows(rows, reader, number)
+        if len(cut := np.flatnonzero(needed > reader.max_length)):
             n_rows = len(rows)
             if number is not None:  # A row may be there several times, with several labels.
                 n_rows, cut = len(np.unique(number)), np.unique(number[cut])
             warn(
                 f"{len(cut)} of {n_rows} {self.info.row}s are longer than max_length="
                 f"{reader.max_length} pieces and were cut (truncation={self.truncation!r}): "
-                f"{list_rows(cut.tolist())}.",
+                f"{list_rows(cut.tolist())}. If the encoder reads as many, "
+                f"max_length={needed.max()} would hold them all.",
                 TruncationWarning,
             )
         return replace(dataset, target=target, weight=weight, offset=self.offset(rows))
@@ -128,7 +129,7 @@ class Classifying(TeachableTask):
     def windows(
         self, rows: Sequence[Row], reader: TextReader, number: np.ndarray | None = None
     ) -> tuple[EncodedDataset, np.ndarray]:
-        """Return rows as windows of pieces, and which rows are cut."""
+        """Return rows as windows of pieces, and how many pieces each row needs."""
         return encode_rows(rows, self.info.n_texts, reader, self.truncation, number)
 
     def targets(self, rows: Rows) -> np.ndarray:

@@ -110,9 +110,10 @@ def encode_rows(
     truncation: str,
     number: np.ndarray | None = None,
 ) -> tuple[EncodedDataset, np.ndarray]:
-    """Return rows of one or two texts, each a window and an item, and which of them were cut.
+    """Return rows of one or two texts, each a window and an item, and the pieces that each needs.
 
-    Errors name a row by its ``number``, by default its place.
+    A row that needs more than ``max_length`` pieces, special ones included, is cut. Errors name a
+    row by its ``number``, by default its place.
     """
     n_rows, tokenizer = len(rows), reader.tokenizer
     frame = tokenizer.pair_frame if n_texts == 2 else tokenizer.frame
@@ -132,7 +133,7 @@ def encode_rows(
         text=one_each[:-1],
         item_offsets=one_each,
     )
-    return dataset, np.flatnonzero(np.sum(kept, axis=0) < np.sum(lengths, axis=0))
+    return dataset, np.sum(lengths, axis=0) + frame.n_special
 
 
 def word_shapes(words: Sequence[str]) -> np.ndarray:

@@ -19,6 +19,7 @@ import skdice
 from skdice._pretrained import quiet_transformers
 from skdice.exceptions import TruncationWarning, hidden, silent, warn
 from skdice.losses import CrossEntropyLoss, DiceLoss, WeightedCrossEntropyLoss
+from skdice.model_selection import tune_decision
 
 from ..corpora import easy_corpus, easy_pairs, easy_texts
 from ..io.conftest import CASES
@@ -239,6 +240,37 @@ class TestTruncation:
         ):
             with pytest.warns(TruncationWarning, match=message):
                 call()
+
+    def test_each_call_warns_once_and_says_what_would_do(self, tiny_bert, recwarn):
+        """Folds, held-out rows and the scores of a search have long rows, too."""
+        texts, y = easy_texts(24)
+        X = [f"{text} {'by ' * (9 + i)}" for i, text in enumerate(texts)]
+        short = make(skdice.DiceTextClassifier, tiny_bert, max_length=8)
+        held_out = clone(short).set_params(validation_fraction=0.25, threshold="cv")
+        search = skdice.DiceSearchCV(
+            short, lambda trial: {"alpha": None}, n_trials=2, cv=2, verbose=0
+        )
+        compare = {"losses": ["ce", "dice"], "baseline": "ce", "seeds": (0,), "verbose": 0}
+        for call in (
+            lambda: held_out.fit(X, y),
+            lambda: held_out.score(X, y),
+            lambda: tune_decision(held_out, X, y),
+            lambda: search.fit(X, y),
+            lambda: skdice.compare_losses(short, X, y, X, y, **compare),
+        ):
+            recwarn.clear()
+            call()
+            (said,) = [w for w in recwarn if w.category is TruncationWarning]
+            assert said.filename == __file__
+        held_out.set_params(threshold="auto").fit(X[:4] + texts[:8], y[:4] + y[:8])
+        with pytest.warns(TruncationWarning) as caught:
+            held_out.predict(X)
+        enough = int(re.search(r"max_length=(\d+) would hold", str(caught[0].message))[1])
+        for max_length, n_warnings in ((enough, 0), (enough - 1, 1)):
+            recwarn.clear()
+            clone(short).set_params(max_length=max_length).fit(X, y)
+            found = [w for w in recwarn if w.category is TruncationWarning]
+            assert len(found) == n_warnings
 
     def test_error(self, tiny_bert):
         classifier = make(skdice.DicePairClassifier, tiny_bert, truncation="error")
