@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from .._pretrained import quiet_transformers
+from ..exceptions import silent
 from ..nn import (
     Encoder,
     PairModule,
@@ -182,9 +183,9 @@ def _regress(task: Classifying, seen: Seen) -> _Regression | None:
         return None
     with seeded(seen.seed, device), denormals_flushed(), quiet_transformers():
         module = kind(**arguments).to(device)
-        batcher = make_batcher(
-            task.windows(rows.X, reader, rows.number)[0], reader, settings.batch_size, module
-        )
+        with silent():  # The fit itself warns of texts that are cut.
+            dataset = task.encode(rows.X, reader, number=rows.number)
+        batcher = make_batcher(dataset, reader, settings.batch_size, module)
         states = features_of(module, batcher, used, settings.precision, device)
         if not np.isfinite(states).all():
             return None

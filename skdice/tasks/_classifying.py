@@ -108,7 +108,7 @@ class Classifying(TeachableTask):
         number: np.ndarray | None = None,
     ) -> EncodedDataset:
         """Return rows as windows of pieces, each an item. A warning names the rows that are cut."""
-        dataset, needed = self.windows(rows, reader, number)
+        dataset, needed = encode_rows(rows, self.info.n_texts, reader, self.truncation, number)
         if len(cut := np.flatnonzero(needed > reader.max_length)):
             n_rows = len(rows)
             if number is not None:  # A row may be there several times, with several labels.
@@ -125,12 +125,6 @@ class Classifying(TeachableTask):
     def offset(self, rows: Sequence[Row]) -> np.ndarray | None:
         """Return what is added to the logits of a network, or None."""
         return None
-
-    def windows(
-        self, rows: Sequence[Row], reader: TextReader, number: np.ndarray | None = None
-    ) -> tuple[EncodedDataset, np.ndarray]:
-        """Return rows as windows of pieces, and how many pieces each row needs."""
-        return encode_rows(rows, self.info.n_texts, reader, self.truncation, number)
 
     def targets(self, rows: Rows) -> np.ndarray:
         """Return the class index of each row or, for several labels, a matrix of 0 and 1."""
