@@ -354,21 +354,19 @@ def _check_losses(
     labels = [f"{label}{suffix}" for label in names for suffix in suffixes]
     _check_unique("losses", labels)
     check_option("compare_losses", "baseline", baseline, labels)
-    given = losses if isinstance(losses, Mapping) else dict(zip(names, names))
-    return {label: _check_entry(label, entry) for label, entry in given.items()}
-
-
-def _check_entry(label: str, entry: Any) -> dict[str, Any]:
-    if isinstance(entry, str | Loss):
-        return {"loss": entry}
-    is_dict = isinstance(entry, Mapping) and "loss" in entry
-    if not is_dict or not set(entry) <= set(_ENTRY_KEYS):
-        raise ValueError(
-            f"losses[{label!r}] must be a name, a loss object, or a dict with 'loss' and perhaps "
-            f"{', '.join(_ENTRY_KEYS[1:])}; got {entry!r}. Other parameters are the same for all "
-            f"losses: set them on the estimator."
-        )
-    return dict(entry)
+    entries = {}
+    for label, given in (
+        losses if isinstance(losses, Mapping) else dict(zip(names, names))
+    ).items():
+        entry = {"loss": given} if isinstance(given, str | Loss) else given
+        if not isinstance(entry, Mapping) or not {"loss"} <= set(entry) <= set(_ENTRY_KEYS):
+            raise ValueError(
+                f"losses[{label!r}] must be a name, a loss object, or a dict with 'loss' and "
+                f"perhaps {', '.join(_ENTRY_KEYS[1:])}; got {given!r}. Other parameters are the "
+                f"same for all losses: set them on the estimator."
+            )
+        entries[label] = dict(entry)
+    return entries
 
 
 def _check_unique(name: str, values: Sequence[object]) -> None:
