@@ -70,7 +70,9 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     # All but those that need a server, several processes or packages that are not in the extra.
-    "filename_pattern": r"/(?!(distributed_search|track_fits|train_on_several)\.py)\w+\.py$",
+    "filename_pattern": (
+        r"/(?!(demo_gradio|distributed_search|track_fits|train_on_several)\.py)\w+\.py$"
+    ),
     "copyfile_regex": r"index\.rst",
     "backreferences_dir": "auto_examples/backreferences",
     "minigallery_sort_order": "gallery.place",

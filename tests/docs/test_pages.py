@@ -3,6 +3,7 @@
 import os
 import pkgutil
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
@@ -23,6 +25,7 @@ import skdice
 from benchmarks.paper.printed_scores import contradictions, read_scores, to_markdown
 from skdice.datasets import make_tagging, write_conll
 from skdice.fitting import CONSTANTS
+from skdice.text import Entity
 
 from ..quick import quick
 from ..tiny_models import build_bert
@@ -343,6 +346,22 @@ def test_every_public_name_is_in_the_reference(name):
     module, entries = import_module(name), read_entries()
     missing = [public for public in getattr(module, "__all__", ()) if public not in entries]
     assert [public for public in missing if not public.startswith("__")] == []
+
+
+def test_the_page_of_names_is_what_its_command_writes():
+    page = runpy.run_path(str(DOCS / "_extensions" / "names.py"))["page"]()
+    assert (DOCS / "api" / "names.md").read_text(encoding="utf-8") == page
+
+
+def test_a_doc_of_spacy():
+    """The lines of the guide, with the entities of a stand-in."""
+    spacy = pytest.importorskip("spacy")
+    text = (DOCS / "guide" / "tag_words.md").read_text(encoding="utf-8")
+    code = re.search(r"```py\n(from spacy.+?)```", text, re.S)[1]
+    tagger = SimpleNamespace(predict_spans=lambda X: [[Entity(1, 3, "LOC", 0.9)] for _ in X])
+    names = {"nlp": spacy.blank("en"), "X_test": [["in", "Kalard", "Valley"]], "tagger": tagger}
+    exec(code, names)
+    assert [(e.text, e.label_) for e in names["doc"].ents] == [("Kalard Valley", "LOC")]
 
 
 def test_every_entry_exists_where_it_stands():
