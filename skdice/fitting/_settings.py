@@ -90,7 +90,7 @@ class Settings:
         affects set losses: their smoothing ``gamma`` is on the scale of one optimiser step.
     lr
         Learning rate after the warm-up. "auto" takes what suits the encoder (``lr_``): the rate
-        falls with its width and its depth, and is lower for DeBERTa. If the training loss has not
+        falls with its width and its depth. If the training loss has not
         fallen when the fit ends, or is not finite, it starts again once with a third of that rate.
     validation_fraction
         Share of the rows that is held out and scored after every epoch.

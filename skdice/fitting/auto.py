@@ -31,7 +31,7 @@ class Constant(NamedTuple):
 
 _STUDY, _RESULTS = "benchmarks/STUDY.md#", "benchmarks/RESULTS.md#"
 _ENCODERS, _FIRST = f"{_RESULTS}other-encoders", f"{_RESULTS}a-first-fit"
-_SIXTH = f"{_STUDY}the-sixth-edition"
+_SIXTH, _SEVENTH = f"{_STUDY}the-sixth-edition", f"{_STUDY}the-seventh-edition"
 _SAMPLED, _LENGTH = f"{_RESULTS}sampled-epochs", f"{_STUDY}the-fifth-edition"
 _RARE = f"{_RESULTS}thresholds-of-rare-pairs"
 _QUERIES = f"{_RESULTS}asking-for-entities-bert-mrc-against-tagging-words"
@@ -39,12 +39,12 @@ _MEMORY = f"{_RESULTS}set-losses-that-remember-steps"
 _SHAPES = f"{_RESULTS}shapes-that-are-left-out"
 _REGRESSED = f"{_RESULTS}texts-whose-head-begins-as-a-regression"
 CONSTANTS = {
-    "few_entities": Constant(1000, "entities up to which networks are averaged, with CRF", _SIXTH),
+    "few_entities": Constant(
+        1000, "entities up to which networks are averaged, with CRF", _SEVENTH
+    ),
     "many_entities": Constant(5000, "entities from which on dice is taken", _SIXTH),
     "names": Constant(2 / 3, "share of capitalised entities that makes them names", _SHAPES),
-    "ratio": Constant(
-        2, "negative texts drawn for each positive; above twice it is rare", _SAMPLED
-    ),
+    "ratio": Constant(2, "negative texts drawn for each rare positive", _SAMPLED),
     "presentations": Constant(1200, "times that texts with positives are shown", _SAMPLED),
     "queries": Constant(2, "times the presentations, and part of the ratio, for queries", _QUERIES),
     "steps": Constant(200, "optimiser steps that a fit makes at least", _FIRST),
