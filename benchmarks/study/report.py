@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -19,9 +18,8 @@ BY_ITSELF = 7.3  # words outside entities of BC5CDR for each one inside
 SAME = {"BTC": "BTC, same users"}
 
 
-# Averages and one network with as many steps, and two losses.
+# Averages, and one network with as many steps.
 GAINS = [("ce+ce", "ce, 43 epochs"), ("ce+dice", "ce, 43 epochs"), ("ce+ce, 15 and 15", "ce")]
-GAINS += [("dice", "ce")]
 
 
 def runs_of(done: pd.DataFrame, *parts: str) -> pd.DataFrame:
@@ -67,33 +65,20 @@ def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
 def simplest(done: pd.DataFrame) -> pd.DataFrame:
     """Return F1 of each way to learn from few entities, and what some gain over others.
 
-    A cell is a draw and a seed of a corpus. A difference is taken over the cells that have both
-    ways; its mean is that over corpora, and its interval has the cells of a corpus as its noise.
+    A cell is a draw and a seed of a corpus; those that have all ways of ``GAINS`` count. A mean is
+    that over corpora.
     """
     runs = runs_of(done, "simplest")
     runs = runs[runs["encoder"] == "MiniLM"]
     ways = runs["contender"] + runs["epochs"].map({0: "", 43: ", 43 epochs"})
     cells = ["corpus", "draw", "seed"]
     f1 = runs.assign(way=ways).pivot(index=cells, columns="way", values="f1")
-    f1 = f1[f1["ce, 43 epochs"].notna()]
+    f1 = f1.dropna(subset=[way for pair in GAINS for way in pair])
     gains = pd.DataFrame({f"{a} less {b}": f1[a] - f1[b] for a, b in GAINS})
-    texts = [table.groupby("corpus", sort=False).mean() for table in (f1, gains)]
-    lines = pd.concat([texts[0].map("{:.1f}".format), texts[1].map("{:+.1f}".format)], axis=1)
-    lines.loc["mean"] = pd.concat([texts[0].mean().map("{:.1f}".format), gains.apply(_of_cells)])
-    counts = pd.concat([f1.count(), gains.count()]).astype(str)
-    lines.loc["cells"] = counts
-    return lines.replace("nan|[+]nan", "", regex=True).reset_index(names="corpus")
-
-
-def _of_cells(gains: pd.Series) -> str:
-    """Write the mean over corpora, with an interval from the cells within corpora."""
-    groups = gains.dropna().groupby("corpus")
-    n, mean = groups.size(), groups.mean().mean()
-    if not len(n) or (df := n.sum() - len(n)) <= 0:
-        return f"{mean:+.1f}"
-    variance = (groups.var(ddof=0) * n).sum() / df
-    half = np.sqrt(variance * (1 / n).sum()) / len(n) * stats.t.ppf((1 + LEVEL) / 2, df)
-    return f"{mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}]"
+    f1, gains = (table.groupby("corpus", sort=False).mean() for table in (f1, gains))
+    lines = pd.concat([f1.map("{:.1f}".format), gains.map("{:+.1f}".format)], axis=1)
+    lines.loc["mean"] = pd.concat([f1.mean().map("{:.1f}".format), gains.apply(interval)])
+    return lines.reset_index(names="corpus")
 
 
 def whole(done: pd.DataFrame) -> pd.DataFrame:
