@@ -55,9 +55,10 @@ class Settings:
         networks with cross-entropy that begin alike and read the rows in other orders, and keeps
         the mean of their weights: one network, which predicts as fast as any; with it ``n_members``
         must be 1. "auto" takes it for taggers of few entities (``choices_`` has the limits), and
-        "dice" for those of many, where few entities are rare, and for query taggers; otherwise "ce"
-        (the guide's page "Losses"). "cv" takes "ce" or "dice", whichever has the better mean score
-        in five folds of the rows: ten more models are fitted. ``loss_`` is the loss that was used.
+        "dice" for those of many, if the encoder has at most six layers; "dice" where few entities
+        are rare, and for query taggers; otherwise "ce" (the guide's page "Losses"). "cv" takes "ce"
+        or "dice", whichever has the better mean score in five folds of the rows: ten more models
+        are fitted. ``loss_`` is the loss that was used.
     max_epochs
         Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30
         passes: it goes by the number of texts, and by the loss where words are entities (the

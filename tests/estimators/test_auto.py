@@ -247,6 +247,7 @@ def test_epochs_are_those_of_the_training_rows(tiny_models, constants):
 
 
 SOME = {"has_entities": True, "n_entities": 100, "n_texts": np.array([50, 50])}
+DEEP = SOME | {"encoder": ENCODER._replace(depth=7)}
 NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
 FEW = NAMES | {"share_of_names": 0.5}
 
@@ -274,8 +275,10 @@ def of(*numbers):
     ("null_threshold", {"n_unanswered": 0}, np.inf, "All training questions"),
     ("null_threshold", {"n_unanswered": 3}, 0.0, "3 training questions"),
     ("loss", SOME | {"is_ensemble": True}, "ce", "an ensemble"),
+    ("loss", DEEP, "ce", "more than 6 layers"),
     ("loss", SOME | {"n_entities": 1001}, "ce", "there are 1,001"),
     ("loss", SOME | {"n_entities": 5000}, "dice", "there are 5,000"),
+    ("loss", DEEP | {"n_entities": 5000}, "ce", "more than 6 layers"),
     ("loss", SOME | {"n_entities": 1001, "ratio": 2.0, "n_positive": 9}, "ce", "there are 1,001"),
     ("loss", SOME | {"n_entities": 5000, "ratio": 2.0, "n_positive": 9}, "ce", "many entities"),
     ("loss", SOME | {"ratio": 2.0, "n_positive": 9}, "dice", "9 of 100"),
