@@ -84,8 +84,8 @@ def test_a_room_asks_other_rooms_for_what_is_public(path: Path) -> None:
 
 
 def test_what_is_private_is_found() -> None:
-    path, past = ROOT / "nn" / "_net.py", ast.parse("from ..text._tags import are_chunk_tags")
-    assert private_imports(path, past) == ["text._tags"]
+    path, past = ROOT / "nn" / "_net.py", ast.parse("from ..text._decoding import Entity")
+    assert private_imports(path, past) == ["text._decoding"]
     assert private_imports(path, ast.parse("from ._batching import Batch")) == []
     tree = ast.parse("estimator._task.row; self._own; other._own; entity._replace(start=1)")
     assert private_reads(tree, {"_own"}) == ["_task"]

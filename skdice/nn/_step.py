@@ -238,7 +238,7 @@ def accumulate_gradient(
     ]
     if len(batches) == ranks.count == 1:
         sums = loss.sums(forward(batches[0]), *targets[0])
-        value = loss.value(remember(sums, share))
+        value = loss.value(sums if loss.separable else remember(sums, share))
         (value if scale == 1 else value * scale).backward()
         return value.detach()
     if loss.separable:
