@@ -1,5 +1,6 @@
 """Tables and pictures about imbalanced data, losses and predictions."""
 
+from ._attributions import word_attributions
 from ._entity_confusion import EntityConfusionDisplay
 from ._entity_curve import EntityPrecisionRecallDisplay
 from ._imbalance import imbalance_report
@@ -13,4 +14,5 @@ __all__ = [
     "LossDerivativeDisplay",
     "TaggingErrors",
     "imbalance_report",
+    "word_attributions",
 ]
