@@ -44,7 +44,7 @@ BUDGETS = {"bare loop": 0.95, "Trainer, default": 2.0, "Trainer, best": 1.0, PAD
 # The largest difference of the losses of a step, relative to the loss.
 _TOLERANCE = {"fp32": 1e-4, "bf16": 0.02, "fp16": 0.02}
 # Sentences of the fits whose time is told, and the steps that are timed of each.
-FIT_ROWS, FIT_STEPS = (250, 1000, 5000, 20000), 40
+FIT_ROWS, FIT_STEPS = (250, 1000, 5000), 25
 FITS = {
     "CoNLL03": DiceTokenTagger,
     "SST-2": DiceTextClassifier,

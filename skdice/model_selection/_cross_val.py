@@ -1,6 +1,5 @@
 """Out-of-fold probabilities, also of taggers, whose rows have different lengths."""
 
-import warnings
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
@@ -13,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._inputs import indexable_rows, list_some, object_array
 from .._typing import Labels
-from ..exceptions import told_once
+from ..exceptions import told_once, warn
 from ..tasks import in_columns
 
 # The number of folds, a splitter, or (train, test) of each fold.
@@ -102,13 +101,12 @@ def cross_val_predict_proba(
             rows[i] = in_columns(known, classes, every, 0.0)
     if lacking:
         known = results[lacking[0]][0]
-        warnings.warn(
+        warn(
             f"The training parts of {len(lacking)} of {len(splits)} folds lack some classes, which "
             f"are 0 there: fold {lacking[0]} (counted from 0) has no "
             f"{list_some([name for name in every if name not in known])}. Stratified folds avoid "
             f"this.",
             RuntimeWarning,
-            stacklevel=2,
         )
     return np.stack(rows) if results[0][1].dtype != object else object_array(rows)
 

@@ -194,7 +194,7 @@ def read_fit_rows(
     X: Any, groups: Any, validation: Any
 ) -> tuple[list[Any] | None, tuple[Any, Any, np.ndarray | None] | None]:
     """Return checked groups of the rows to train on, and X, y and weights to validate on."""
-    groups = check_groups(groups, _num_samples(X))
+    groups = None if groups is None else check_groups(groups, _num_samples(X))
     if validation is None:
         return groups, None
     if not isinstance(validation, tuple) or len(validation) not in (2, 3):

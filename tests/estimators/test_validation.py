@@ -5,9 +5,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from skdice import DiceTextClassifier, DiceTokenTagger
+from skdice.fitting import Given
 from skdice.metrics import find_entities
 from skdice.model_selection import tune_decision
-from skdice.tasks import Rows, split_rows
+from skdice.tasks import split_rows
 
 from ..corpora import easy_corpus, easy_texts
 from ..io.conftest import CASES, make
@@ -57,8 +58,8 @@ def test_early_stopping_and_decisions(tiny_bert):
 def test_weights_of_rows_that_a_fraction_holds_out(tiny_bert, monkeypatch):
     """They count as repetitions in the score."""
     tagger, X, y = make("tagger", tiny_bert, max_epochs=2, validation_fraction=0.5)
-    split, parts = Rows.split, []
-    monkeypatch.setattr(Rows, "split", lambda *args: parts.append(split(*args)) or parts[-1])
+    split, parts = Given.split, []
+    monkeypatch.setattr(Given, "split", lambda *args: parts.append(split(*args)) or parts[-1])
     weight = np.arange(len(X)) % 5 + 1
     tagger.fit(X, y, weight)
     held_out = parts[0][1].number
