@@ -1,11 +1,11 @@
 """Runs in several processes, each a row of a CSV file; finished ones are not run again."""
 
-import json
 import multiprocessing
+import os
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -35,38 +35,40 @@ def finish(
     data : Path
         Directory of the corpora.
     out : Path
-        The CSV file, written after every run.
+        The CSV file, which is whole after every run.
     jobs : int
         Processes.
     minutes : float
         No run is started after it; one that has begun is finished.
     """
-    end = time.time() + 60 * minutes
+    end = time.monotonic() + 60 * minutes
     out.parent.mkdir(parents=True, exist_ok=True)
-    done = (
-        pd.read_csv(out, dtype={"regime": str})
-        if out.exists()
-        else pd.DataFrame(columns=list(names))
-    )
+    done = pd.DataFrame(columns=list(names))
+    if out.exists():
+        done = pd.read_csv(out, dtype={"regime": str})
     finished = set(done[list(names)].itertuples(index=False, name=None))
-    # A forked process cannot use a GPU that its parent has looked for.
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        left = [key for key in keys if key not in finished]
-        futures = [pool.submit(_run_before, end, run, key, data) for key in left]
-        for future in as_completed(futures):
-            if error := future.exception():  # The other runs go on.
-                traceback.print_exception(error)
-                continue
-            if (row := future.result()) is None:
-                continue
-            done = pd.concat([done, pd.DataFrame([row])], ignore_index=True)
-            done.to_csv(out, index=False)
-            short = {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
-            print(json.dumps(short), flush=True)
-    return done
-
-
-def _run_before(
-    end: float, run: Callable[..., dict[str, Any]], key: tuple[Any, ...], data: Path
-) -> dict[str, Any] | None:
-    return run(key, data) if time.time() < end else None
+    left = [key for key in dict.fromkeys(keys) if key not in finished]
+    running: dict[Future, tuple[Any, ...]] = {}
+    # A forked process cannot use a GPU that its parent has looked for. Each run has a process of
+    # its own, so that the peak of memory is that of the run.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, max_tasks_per_child=1) as pool:
+        while True:
+            while left and len(running) < jobs and time.monotonic() < end:
+                key = left.pop(0)
+                running[pool.submit(run, key, data)] = key
+            if not running:
+                return done
+            wait(running, return_when=FIRST_COMPLETED)
+            for future in [future for future in running if future.done()]:
+                print(running.pop(future), flush=True)
+                if error := future.exception():  # The other runs go on.
+                    traceback.print_exception(error)
+                    continue
+                row = future.result()
+                done = pd.DataFrame([*done.to_dict("records"), row])
+                new = out.with_suffix(".new")
+                done.to_csv(new, index=False)
+                os.replace(new, out)
+                short = {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
+                print({k: v for k, v in short.items() if len(str(v)) < 50}, flush=True)

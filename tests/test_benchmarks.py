@@ -16,10 +16,9 @@ from benchmarks.labels import runs as labels
 from benchmarks.labels.report import f1_at as f1_of_labels
 from benchmarks.labels.report import report as report_labels
 from benchmarks.speed import device
-from benchmarks.study import __main__ as study
 from benchmarks.study.corpora import Part
 from benchmarks.study.plan import ON_GPU, PARTS, TUNING_DRAW
-from benchmarks.study.runs import BIASES, CONTENDERS, SCORES, Run, execute, f1_at, read
+from benchmarks.study.runs import BIASES, CONTENDERS, Run, execute, f1_at, read
 
 from .corpora import easy_corpus
 from .tiny_models import build_bert
@@ -76,12 +75,10 @@ def test_rows_are_written_as_they_come_and_not_made_again(places, rows, tmp_path
     """A run of the file is left alone; a new one has a process of its own."""
     file, (data, encoders) = tmp_path / "scores.csv", places
     pd.DataFrame(rows[2:]).to_csv(file, index=False)
-    study.carry_out([DICE, CE], partial(execute, data=data, encoders=encoders), file)
-    done = read(file)
-    assert done["f1"].tolist() == pytest.approx([rows[2]["f1"], rows[1]["f1"]])
-    left = [DICE, CE._replace(draw=1)]
-    assert study.pending(done, left) == left[1:]
-    study.carry_out(left, execute, file, minutes=0)
+    do = partial(execute, encoders=encoders)
+    finish([DICE, CE], Run._fields, do, data, file, 1)
+    assert read(file)["f1"].tolist() == pytest.approx([rows[2]["f1"], rows[1]["f1"]])
+    finish([DICE, CE._replace(draw=1)], Run._fields, do, data, file, 1, minutes=0)
     assert len(read(file)) == 2
 
 
@@ -119,7 +116,6 @@ def test_all_declared_runs_can_be_made():
     runs = [run for part in PARTS for run in PARTS[part]()]
     gone = {"ce+dice"}  # Its rows are kept.
     assert {run.contender for run in runs} - gone <= set(CONTENDERS)
-    assert not {run.contender for run in study.pending(read(SCORES), runs)} & gone
     assert set(ON_GPU) < set(PARTS)
 
 

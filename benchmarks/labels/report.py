@@ -65,7 +65,8 @@ def report(runs: pd.DataFrame) -> str:
         of_the_rarest_type=[min(of_run.values(), default=0) for of_run in types],
     )
     means = found.groupby(["corpus", "contender"], sort=False).mean().drop(columns="draw")
-    gained = pd.DataFrame(rows).fillna("").to_markdown(index=False)
+    # A sign before a number is kept.
+    gained = pd.DataFrame(rows).fillna("").to_markdown(index=False, disable_numparse=True)
     return (
         f"F1 less that of random rows at equal time, by its cost, and by corpus:\n\n{gained}\n\n"
         f"Means over draws:\n\n{means.round(1).reset_index().to_markdown(index=False)}"

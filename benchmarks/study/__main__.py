@@ -10,69 +10,15 @@ the study may be stopped at any time. The directory of encoders has the folders 
 """
 
 import argparse
-import multiprocessing
-import os
-import time
-import traceback
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
-
+from .._runs import finish
 from .figures import draw_figures
 from .plan import ON_GPU, PARTS
 from .report import report
 from .runs import CONTENDERS, SCORES, Run, execute, read
-
-
-def pending(done: pd.DataFrame, runs: Sequence[Run]) -> list[Run]:
-    """Return the runs that are left, in their order; ways that are gone keep their rows."""
-    finished = {Run(*row) for row in done[list(Run._fields)].itertuples(index=False, name=None)}
-    runs = [run for run in dict.fromkeys(runs) if run.contender in CONTENDERS]
-    return [run for run in runs if run not in finished]
-
-
-def carry_out(
-    runs: Sequence[Run],
-    do: Callable[[Run], dict[str, Any]],
-    file: Path,
-    jobs: int = 1,
-    minutes: float = float("inf"),
-) -> None:
-    """Do runs until none is left or the time is over; a run that has begun is finished.
-
-    A run that fails is shown and left out. The file is whole after every run.
-    """
-    end = time.monotonic() + 60 * minutes
-    left = pending(read(file), runs)
-    running: dict[Future, Run] = {}
-    # The peak of memory is that of one run, as each has a process of its own.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, max_tasks_per_child=1) as pool:
-        while True:
-            while left and len(running) < jobs and time.monotonic() < end:
-                run = left.pop(0)
-                running[pool.submit(do, run)] = run
-            if not running:
-                return
-            wait(running, return_when=FIRST_COMPLETED)
-            for future in [future for future in running if future.done()]:
-                print(running.pop(future), flush=True)
-                if error := future.exception():
-                    traceback.print_exception(error)
-                else:
-                    _append(future.result(), file)
-
-
-def _append(row: dict[str, Any], file: Path) -> None:
-    rows = pd.DataFrame([*read(file).to_dict("records"), row])
-    new = file.with_suffix(".new")
-    rows.to_csv(new, index=False)
-    os.replace(new, file)
-    print({name: value for name, value in row.items() if len(str(value)) < 50}, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -96,9 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             draw_figures(read(args.out), args.pictures)
         return
     parts = args.parts or (PARTS if args.device == "cpu" else ON_GPU)
-    runs = [run for part in parts for run in PARTS[part]()]
-    how = {"data": args.data, "encoders": args.encoders, "device": args.device}
-    carry_out(runs, partial(execute, **how), args.out, args.jobs, args.minutes)
+    # Ways that are gone keep their rows.
+    runs = [run for part in parts for run in PARTS[part]() if run.contender in CONTENDERS]
+    do = partial(execute, encoders=args.encoders, device=args.device)
+    finish(runs, Run._fields, do, args.data, args.out, args.jobs, args.minutes)
 
 
 if __name__ == "__main__":
