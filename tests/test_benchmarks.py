@@ -144,7 +144,7 @@ def test_rows_are_labelled_until_the_budget_is_spent(places, short_rounds):
     assert np.isnan(curve[:, 3]).tolist() == [True] * (len(curve) - 1) + [False]
     texts = report_labels(pd.DataFrame([row, random, other]))
     gain = f1_of_labels(pd.Series(row), (0.3, 6.0)) - f1_of_labels(pd.Series(random), (0.3, 6.0))
-    assert f"{gain:+.1f} |" in texts
+    assert f"| {gain:+.1f} " in texts
     assert "dice for ce | " not in texts.partition("Means")[0], "it has no baseline"
 
 
