@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast, overload
@@ -35,7 +36,7 @@ _CONTAINERS = """\
 """
 FITTED_ATTRIBUTES = """\
     loss_ : Loss
-        The loss that was used, with all parameters set; of two that are kept, the first.
+        The loss that was used, with all parameters set.
     choices_ : DataFrame
         A row for each parameter that was left open: ``parameter``, the ``value`` that was taken,
         and ``why``, in a sentence.
@@ -145,6 +146,30 @@ class TextEstimator(SavedEstimator, Generic[T]):
     def _feature_names(self, X: Any) -> np.ndarray | None:
         """Return the names of the columns of X, if it is a table with names."""
         return None
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of a loss object (``loss__gamma``).
+
+        Raises
+        ------
+        ValueError
+            If a parameter is unknown, or ``loss__...`` is set while ``loss`` is a name.
+        """
+        loss = params.get("loss", self.loss)
+        nested = [name.removeprefix("loss__") for name in params if name.startswith("loss__")]
+        if nested and isinstance(loss, str):
+            raise ValueError(
+                f"'loss__{nested[0]}' needs a loss object, as loss=DiceLoss() of skdice.losses; "
+                f"loss={loss!r} is a name. Set {nested[0]!r} on the estimator."
+            )
+        known = list(self.get_params(deep=False))
+        for name in (name.partition("__")[0] for name in params):
+            if name not in known and (near := get_close_matches(name, known, n=1)):
+                raise ValueError(
+                    f"Invalid parameter {name!r} for estimator {type(self).__name__}. Did you mean "
+                    f"{near[0]!r}? Valid parameters are: {known}."
+                )
+        return super().set_params(**params)
 
     def fit(
         self,

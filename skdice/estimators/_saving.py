@@ -1,7 +1,6 @@
-"""The parameters of estimators, and how these are saved and loaded."""
+"""How estimators are saved and loaded."""
 
 import os
-from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import UnionType
@@ -41,7 +40,7 @@ _OPTIONS = {
 
 
 class SavedEstimator(BaseEstimator, Settings):
-    """Base of the estimators: their parameters, and the directories that they are saved as."""
+    """Base of the estimators: they are saved as directories, and loaded from them."""
 
     _fitted: Fitted | None = None
 
@@ -49,30 +48,6 @@ class SavedEstimator(BaseEstimator, Settings):
     def internals(self) -> Any:
         """For other modules of this library only: it may change at any time."""
         raise NotImplementedError
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, also those of a loss object (``loss__gamma``).
-
-        Raises
-        ------
-        ValueError
-            If a parameter is unknown, or ``loss__...`` is set while ``loss`` is a name.
-        """
-        loss = params.get("loss", self.loss)
-        nested = [name.removeprefix("loss__") for name in params if name.startswith("loss__")]
-        if nested and isinstance(loss, str):
-            raise ValueError(
-                f"'loss__{nested[0]}' needs a loss object, as loss=DiceLoss() of skdice.losses; "
-                f"loss={loss!r} is a name. Set {nested[0]!r} on the estimator."
-            )
-        known = list(self.get_params(deep=False))
-        for name in (name.partition("__")[0] for name in params):
-            if name not in known and (near := get_close_matches(name, known, n=1)):
-                raise ValueError(
-                    f"Invalid parameter {name!r} for estimator {type(self).__name__}. Did you mean "
-                    f"{near[0]!r}? Valid parameters are: {known}."
-                )
-        return super().set_params(**params)
 
     def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
         """Save the fitted estimator as a directory that transformers can load, too.

@@ -62,7 +62,8 @@ class Settings:
     max_epochs
         Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30
         passes: it goes by the number of texts, and by the loss where words are entities (the
-        guide's page "Which settings?"). ``max_epochs_`` is the number used.
+        guide's page "Which settings?"). With "ce+ce" two networks share them; a number that is set
+        is that of each. ``max_epochs_`` is the number used, of several networks that of each.
     time_limit
         Seconds that the fit may take, about, with its loading, scores, folds and teachers. If
         ``max_epochs`` do not fit in, the schedule of the rates is made for the optimiser steps that

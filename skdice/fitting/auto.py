@@ -218,20 +218,19 @@ def choose_loss(facts: EpochFacts) -> Choice:
         why = "Cross-entropy was better than dice where many entities are rare, or level"
         return Choice("ce", f"{why}: there are {n:,}, and {n_with} have one.")
     if (rows.encoder.depth or _USUAL_DEPTH) > (most := CONSTANTS["layers"].value):
-        why = (
-            "Cross-entropy was better than dice, and than a mean, with an encoder of twelve layers"
-        )
-        return Choice("ce", f"{why}, and this one has more than {most:.0f} layers.")
+        why = "Cross-entropy was better than dice, and than a mean, with one of twelve layers"
+        return Choice("ce", f"{why}, and this encoder has more than {most:.0f} layers.")
     if n >= many:
         why = f"Dice was better than cross-entropy, or level, with {many:,} or more entities"
         return Choice("dice", f"{why}, and there are {n:,}.")
     if n > few or rows.is_ensemble:
-        between = f"more than {few:,} and less than {many:,} entities"
-        between = "the networks of an ensemble" if rows.is_ensemble else between
-        why = f"No other loss was measured to be better with {between}, and there are {n:,}."
+        where = f"with more than {few:,} and less than {many:,} entities"
+        where = "in an ensemble" if rows.is_ensemble else where
+        why = f"No other loss was measured to be better {where}, and there are {n:,}."
         return Choice("ce", why)
-    why = f"With at most {few:,} entities the mean of the weights of two networks was better than"
-    return Choice(AVERAGED, f"{why} one that took as many steps, and there are {n:,}.")
+    why = f"With at most {few:,} entities the mean of the weights of two networks was ahead, on"
+    why = f"{why} average, of one that took as many steps, and there are {n:,}."
+    return Choice(AVERAGED, why)
 
 
 def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:

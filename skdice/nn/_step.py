@@ -231,7 +231,7 @@ def accumulate_gradient(
     before; a loss that is a mean does not need it. ``share`` is by how much the memory moves if it
     has counted this step already, which must be a single batch then.
     """
-    remember = SumsMemory(0) if memory is None or loss.separable else memory
+    remember = SumsMemory(0) if memory is None else memory
     targets: list[Target] = [
         (loss.target(b) if isinstance(loss, CombinedLoss) else b["target"], b.get("weight"))
         for b in batches
