@@ -53,7 +53,7 @@ def simplest() -> list[Run]:
         for corpus in CORPORA
         for way in ways
     ]
-    return runs[:18] + deep + runs[18:]  # After the first cell.
+    return runs[:36] + deep + runs[36:]  # After the first two cells.
 
 
 def tiny() -> list[Run]:
