@@ -358,9 +358,11 @@ class TestNext:
         ("next TAGGER pool.txt --out a.json --strategy best", "'strategy' parameter of choose"),
         ("next TAGGER pool.txt", "the following arguments are required: --out"),
         ("next TAGGER blank.txt --out a.json", "X must have a row with a word"),
+        ("next gap.txt --task pairs --out a.csv", "line 3: two texts with one TAB between"),
     ])  # fmt: skip
     def test_errors(self, pool, tagger, run, argv, message):
         Path("blank.txt").write_text("\n \n")
+        Path("gap.txt").write_text("a\tb\n\nc\n")
         status, out, err = run(argv.replace("TAGGER", tagger))
         assert (status, out) == (2, "")
         assert message in err[err.index("error: ") :]

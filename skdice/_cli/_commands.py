@@ -112,24 +112,22 @@ def run_predict(arguments: argparse.Namespace) -> None:
     from tqdm import tqdm
 
     estimator, task = load(arguments)
-    columns = ["label", "score"]
+    columns = ["line", "label", "score"]
     predict: Callable[[Any, Mapping[int, str]], Rows] = _classify
     if getattr(estimator, "scheme_", None) is not None:
-        columns, predict = ["start", "end", "label", "score", "text"], find_entities
+        columns, predict = ["line", "start", "end", "label", "score", "text"], _find_entities
     elif task == "tagging":
-        columns, predict = ["start", "end", "label", "text"], _tag_words
+        columns, predict = ["line", "start", "end", "label", "text"], _tag_words
     elif task == "questions":
-        columns, predict = ["answer"], _answer
-    columns = ["line", *columns]
+        columns, predict = ["line", "answer"], _answer
     is_hidden = sys.stdout.isatty() or not sys.stderr.isatty()
-    lines = iter(tqdm(_read_lines(arguments), unit=" lines", disable=is_hidden))
+    lines = enumerate(tqdm(_read_lines(arguments), unit=" lines", disable=is_hidden), start=1)
     _write_table(pd.DataFrame(columns=columns))
     n_lines = n_found = 0
     undecoded: list[int] = []
-    while block := list(islice(lines, _BLOCK)):
-        numbered = dict(enumerate(block, start=n_lines + 1))
-        undecoded += (wrong := [i for i, line in numbered.items() if _UNDECODED.search(line)])
-        read = {i: line for i, line in numbered.items() if i not in wrong}
+    while block := dict(islice(lines, _BLOCK)):
+        read = {i: line for i, line in block.items() if not _UNDECODED.search(line)}
+        undecoded += [i for i in block if i not in read]
         predicted = zip(read, predict(estimator, read))
         found = [(number, *row) for number, rows in predicted for row in rows]
         _write_table(pd.DataFrame(found, columns=columns), has_header=False)
@@ -161,10 +159,11 @@ def _read_lines(arguments: argparse.Namespace) -> Iterable[str]:
     return read_lines(file, errors="surrogateescape")
 
 
-def find_entities(tagger: Any, lines: Mapping[int, str]) -> Rows:
+def _find_entities(tagger: Any, lines: Mapping[int, str]) -> Rows:
+    texts = list(lines.values())
     return [
         [(*entity, text[entity.start : entity.end]) for entity in entities]
-        for text, entities in zip(lines.values(), tagger.predict_entities(list(lines.values())))
+        for text, entities in zip(texts, tagger.predict_entities(texts))
     ]
 
 

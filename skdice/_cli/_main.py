@@ -10,14 +10,7 @@ from typing import Any
 
 from .._pretrained import OFFLINE
 from .._version import __version__
-from ._commands import (
-    TASKS,
-    run_compare,
-    run_fit,
-    run_predict,
-    run_report,
-    run_score,
-)
+from ._commands import TASKS, run_compare, run_fit, run_predict, run_report, run_score
 from ._next import run_next
 
 _SIGPIPE_STATUS, _SIGINT_STATUS = 141, 130
@@ -77,7 +70,7 @@ def _assignment(text: str) -> tuple[str, Any]:
 
 
 def _directory(text: str) -> str:
-    """Return the path of a directory to save to: it is renamed, so it has a name."""
+    """Return the path of a directory to save to, which must have a name."""
     if not text or not os.path.basename(os.path.realpath(text)):
         raise argparse.ArgumentTypeError(f"expected a directory such as tagger; got {text!r}")
     return text
@@ -143,11 +136,7 @@ _COMMANDS = [
         "--model --epochs --set",
     ),
     (run_score, "skdice score tagger test.conll", "saved data --read --device"),
-    (
-        run_predict,
-        'echo "John lives in Oslo." | skdice predict tagger',
-        "saved file --device",
-    ),
+    (run_predict, 'echo "John lives in Oslo." | skdice predict tagger', "saved file --device"),
     (
         run_next,
         "skdice next tagger pool.txt --out tasks.json",

@@ -3,16 +3,7 @@
 import argparse
 from typing import Any
 
-from ._commands import (
-    OF_SPANS,
-    find_entities,
-    given,
-    load,
-    make_estimator,
-    note,
-    read_data,
-    split_lines,
-)
+from ._commands import OF_SPANS, given, load, make_estimator, note, read_data, split_lines
 
 _OF_WORDS = (".conll", ".bio", ".iob")
 # The columns of the texts in a CSV file, by task.
@@ -35,19 +26,20 @@ def run_next(arguments: argparse.Namespace) -> None:
     task = getattr(arguments, "task", "tagging")
     estimator, task = load(arguments) if is_fitted else (make_estimator(arguments, task), task)
     suffix = _check_suffix(arguments.out, estimator, task)
-    lines = [line for line in read_lines(arguments.pool) if line.strip()]
-    rows = _split(estimator, task, lines)
+    pool = enumerate(read_lines(arguments.pool), start=1)
+    numbered = {i: line for i, line in pool if line.strip()}
+    lines = list(numbered.values())
+    rows = _split(estimator, task, numbered)
     file = getattr(arguments, "labeled", None)
     known = None if file is None else read_data(arguments, file, task)[0]
     options = given(arguments, "n", "strategy", "random_state")
     chosen = choose_rows(estimator, rows, labeled=known, **options)
     places = chosen["row"].tolist()
     texts, rows, predicted = [lines[i] for i in places], [rows[i] for i in places], None
-    if is_fitted and suffix in OF_SPANS:
-        found = find_entities(estimator, dict(enumerate(texts)))
-        predicted = [[span[:4] for span in spans] for spans in found]
-    elif is_fitted:
-        predicted = estimator.predict(rows).tolist()
+    if is_fitted:
+        has_spans = suffix in OF_SPANS
+        found = estimator.predict_entities(texts) if has_spans else estimator.predict(rows)
+        predicted = found.tolist()
     n_rounds = 0 if file is None else _tell_rounds(file)
     fields = [{"is_random": drawn} for drawn in chosen["is_random"].tolist()]
     for i, row in enumerate(fields):
@@ -72,8 +64,7 @@ def _check_suffix(path: str, estimator: Any, task: str) -> str:
     suffix = suffix_of(path)
     allowed: tuple[str, ...] = (".csv",)
     if task not in _COLUMNS:
-        is_fitted = estimator.__sklearn_is_fitted__()
-        has_entities = not is_fitted or estimator.scheme_ is not None
+        has_entities = getattr(estimator, "scheme_", "unknown") is not None
         allowed = (*OF_SPANS, *_OF_WORDS) if has_entities else _OF_WORDS
     if suffix not in allowed:
         name = type(estimator).__name__
@@ -81,16 +72,17 @@ def _check_suffix(path: str, estimator: Any, task: str) -> str:
     return suffix
 
 
-def _split(estimator: Any, task: str, lines: list[str]) -> Any:
-    """Return the rows that an estimator takes."""
+def _split(estimator: Any, task: str, numbered: dict[int, str]) -> Any:
+    """Return the rows that an estimator takes, from lines with their numbers."""
     from ..datasets import words_from_spans
 
     if task in ("pairs", "questions"):
-        return split_lines(dict(enumerate(lines, start=1)))
+        return split_lines(numbered)
+    lines = list(numbered.values())
     if task == "texts":
         return lines
-    splitter = estimator.splitter_ if estimator.__sklearn_is_fitted__() else None
-    return words_from_spans(lines, [[] for _ in lines], splitter=splitter)[0]
+    splitter = getattr(estimator, "splitter_", None)
+    return words_from_spans(lines, [()] * len(lines), splitter=splitter)[0]
 
 
 def _write_rows(path: str, task: str, rows: Any, predicted: Any, fields: Any) -> None:
@@ -101,9 +93,7 @@ def _write_rows(path: str, task: str, rows: Any, predicted: Any, fields: Any) ->
     from ..datasets import write_conll
 
     if task not in _COLUMNS:
-        write_conll(
-            path, rows, [["O"] * len(row) for row in rows] if predicted is None else predicted
-        )
+        write_conll(path, rows, predicted or [["O"] * len(row) for row in rows])
         return
     texts = [[row] if isinstance(row, str) else row for row in rows]
     table = pd.DataFrame(texts, columns=_COLUMNS[task])
@@ -126,13 +116,12 @@ def _tell_rounds(path: str) -> int:
         gold = dict(zip(*getattr(datasets, reader)(path)))
     fields = [one.get("data", one) for _, _, one in datasets.read_objects(path)]
     rounds = [row["round"] for row in fields if isinstance(row.get("round"), int)]
-    scored = [row for row in fields if "predicted" in row and row.get("text") in gold]
-    if scored:
-        counts = []
-        for row in scored:
+    counts = []
+    for row in fields:
+        if "predicted" in row and row.get("text") in gold:
             found, actual = {tuple(span) for span in row["predicted"]}, set(gold[row["text"]])
             counts.append((2 * len(found & actual), len(found) + len(actual)))
-        n = len(counts)
+    if n := len(counts):
         weights = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), _N_SAMPLES)
         both, all_ = (np.vstack([np.ones(n), weights]) @ np.array(counts)).T
         f1, *samples = 100 * both / np.maximum(all_, 1)
