@@ -124,8 +124,8 @@ def write_conll(path: FilePath, X: TokenLists, y: TagSequences) -> None:
     Raises
     ------
     ValueError
-        If a sentence has no words, a word or tag is empty or has a space, a TAB or a line end in
-        it, or a word is ``-DOCSTART-``. The error names the row. Other white space is data.
+        If a sentence has no words, or a word or tag is empty, ``-DOCSTART-``, or has a space, a TAB
+        or a line end in it. The error names the row. Other white space is data.
     """
     sentences = check_token_lists(X)
     lines = []
@@ -135,16 +135,12 @@ def write_conll(path: FilePath, X: TokenLists, y: TagSequences) -> None:
         for j, (word, tag) in enumerate(zip(words, tags)):
             for field, name in ((word, "X"), (tag, "y")):
                 where = f"position {j} of row {i} of {name}"
-                if not field or any(char in field for char in " \t\r\n"):
+                if field in ("", _DOCSTART) or any(char in field for char in " \t\r\n"):
                     raise ValueError(
-                        "Words and tags of column files must not be empty or have a space, TAB or "
-                        f"line end in them; {where} is {field!r}."
+                        f"Words and tags of column files must not be empty, {_DOCSTART} or have a "
+                        f"space, TAB or line end in them; {where} is {field!r}."
                     )
                 check_encodable(field, where)
-            if word == _DOCSTART:
-                raise ValueError(
-                    f"{_DOCSTART} ends a sentence and is no word; position {j} of row {i} of X is."
-                )
             lines.append(f"{word} {tag}\n")
         lines.append("\n")
     content = "".join(lines)

@@ -7,8 +7,8 @@ from typing import Any
 from .._inputs import Span
 from .._parameters import check_option
 from .._typing import Spans, Texts
-from ._json import get_field, get_items, make_kind_error, read_objects, show, write_objects
-from ._spans import Mention, check_annotated, read_mentions, utf16_offsets, warn_of_left_out
+from ._json import get_field, make_kind_error, read_objects, show, write_objects
+from ._spans import check_annotated, check_mention, utf16_offsets, warn_of_left_out
 from ._text_files import FilePath
 
 
@@ -60,20 +60,23 @@ def read_doccano(path: FilePath, *, offsets: str = "utf-16") -> tuple[list[str],
     X, y = [], []
     for row, place, example in read_objects(path):
         text = get_field(place, example, "text", str)
-        for key in ("relations", "comments", "Comments"):
-            for _ in get_items(place, example, key):
-                left_out[key.lower()].append(row)
-        for _ in get_items(place, example, "cats"):
-            left_out["labels of the text"].append(row)
+        for key in ("relations", "cats", "comments", "Comments"):
+            what = "labels of the text" if key == "cats" else key.lower()
+            for _ in get_field(place, example, key, list) if example.get(key) else ():
+                left_out[what].append(row)
         keys = ("label", "labels", "entities")
         key = next((key for key in keys if example.get(key) is not None), "")
         if not key:
             left_out["texts without annotations"].append(row)
             continue
-        annotations = get_field(place, example, key, list)
-        mentions = [_make_mention(f"{place}, entity {i}", a) for i, a in enumerate(annotations)]
+        is_utf16 = offsets == "utf-16" and not text.isascii()
+        units = {unit: i for i, unit in enumerate(utf16_offsets(text))} if is_utf16 else None
+        spans = []
+        for i, annotation in enumerate(get_field(place, example, key, list)):
+            where = f"{place}, entity {i}"
+            spans.append(check_mention(where, text, _parts(where, annotation), units=units))
         X.append(text)
-        y.append(read_mentions(text, mentions, is_utf16=offsets == "utf-16"))
+        y.append(sorted(spans))
     warn_of_left_out(path, left_out, len(X))
     return X, y
 
@@ -111,13 +114,14 @@ def write_doccano(
     write_objects(path, examples, as_list=False)
 
 
-def _make_mention(place: str, annotation: Any) -> Mention:
+def _parts(place: str, annotation: Any) -> list[Any]:
+    """Return start, end and label of an annotation."""
     if type(annotation) is dict:
         fields = {"start_offset": int, "end_offset": int, "label": str}
-        return Mention(place, *(get_field(place, annotation, *field) for field in fields.items()))
+        return [get_field(place, annotation, *field) for field in fields.items()]
     if type(annotation) is not list:
         raise make_kind_error(place, annotation, list, dict)
     if len(annotation) != 3:
         got = show(annotation)
         raise ValueError(f"{place}: [start, end, label] is expected. Got {got} instead.")
-    return Mention(place, *annotation)
+    return annotation

@@ -25,15 +25,14 @@ def read_objects(path: FilePath) -> Iterator[tuple[int, str, dict[str, Any]]]:
     try:
         content = json.loads(text)
         rows = content if isinstance(content, list) else [content]
-        places = [os.fspath(path)] * len(rows)
+        found = [(os.fspath(path), value) for value in rows]
     except (ValueError, RecursionError) as error:  # Also of numbers of thousands of digits.
         if getattr(error, "msg", "") != "Extra data":
             line = getattr(error, "lineno", 1)
             raise file_error(path, line, f"is not JSON ({error}).") from error
         lines = [(i, line) for i, line in enumerate(text.split("\n"), start=1) if line.strip()]
-        rows = [_parse(path, i, line) for i, line in lines]
-        places = [f"{os.fspath(path)}, line {i}" for i, _ in lines]
-    for row, (place, value) in enumerate(zip(places, rows)):
+        found = [(f"{os.fspath(path)}, line {i}", _parse(path, i, line)) for i, line in lines]
+    for row, (place, value) in enumerate(found):
         place = f"{place}, row {row}"
         if type(value) is not dict:
             raise make_kind_error(place, value, dict)
@@ -58,11 +57,6 @@ def get_field(place: str, value: Any, key: str, *kinds: type) -> Any:
     if type(value[key]) not in kinds:
         raise make_kind_error(f"{place}, {key!r}", value[key], *kinds)
     return value[key]
-
-
-def get_items(place: str, value: dict[str, Any], key: str) -> Any:
-    """Get a list that is a field of an object; an empty one if there is none or null."""
-    return get_field(place, value, key, list) if value.get(key) else []
 
 
 def make_kind_error(place: str, value: Any, *kinds: type) -> ValueError:

@@ -8,7 +8,7 @@ from .._inputs import Span
 from .._parameters import not_allowed
 from .._typing import Spans, Texts
 from ._json import get_field, read_objects, show, write_objects
-from ._spans import Mention, check_annotated, read_mentions, warn_of_left_out
+from ._spans import check_annotated, check_mention, warn_of_left_out
 from ._text_files import FilePath
 
 
@@ -52,16 +52,14 @@ def read_label_studio(
         if "id" in record:
             place = f"{place} (task {show(record['id'])})"
         if "data" not in record and ("annotator" in record or text in record):
-            raise ValueError(
-                f"{place}: this seems to be an export as JSON-MIN. Export the project as JSON."
-            )
+            raise ValueError(f"{place}: this seems to be JSON-MIN. Export the project as JSON.")
         data = get_field(place, record, "data", dict)
         annotations = get_field(place, {"annotations": [], **record}, "annotations", list)
         results = _choose_results(place, annotations, row, left_out)
         if results is None:
             continue
         X.append(get_field(f"{place}, the data", data, text, str))
-        mentions: list[Mention] = []
+        spans: list[Span] = []
         for where, result in results:
             type_, name = get_field(where, result, "type", str), result.get("from_name")
             region = result.get("to_name")
@@ -80,9 +78,9 @@ def read_label_studio(
             else:
                 shown = get_field(where, value, "text", str) if "text" in value else None
                 start, end = (get_field(where, value, side, int) for side in ("start", "end"))
-                labels = get_field(where, value, "labels", list)
-                mentions += [Mention(where, start, end, label, shown) for label in labels]
-        y.append(read_mentions(X[-1], mentions))
+                for label in get_field(where, value, "labels", list):
+                    spans.append(check_mention(where, X[-1], (start, end, label), shown=shown))
+        y.append(sorted(spans))
     if choices and not any(y):
         found = f"no entities, but choices for whole texts, as in row {min(choices.values())}"
         use = f"use read_labeled_text(path, {text=}, label={min(choices)!r})"

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._parameters import not_allowed
-from ._tables import find_columns, make_labels, split_records
+from ._tables import split_records, texts_and_labels
 from ._text_files import FilePath, file_error, first_line, read_text, shorten, suffix_of
 
 # What the column of the text, and that of the label, may be called in a header.
@@ -72,19 +72,16 @@ def read_labeled_text(
     if is_default:
         text, label = _find_known(path, first)
     columns = {"text": text, "label": label}
-    (text_column, label_column), has_header = find_columns(
-        path, "read_labeled_text", columns, first
-    )
-    if separator == " " and label_column != 0:
+    X, y = texts_and_labels(path, "read_labeled_text", columns, records)
+    if separator == " " and label not in (0, -2, first[0]):
         problem = f"lines are cut at their first space, so the label must come first. Got {label=}."
         raise file_error(path, 1, f"{problem} Pass another separator.")
-    if is_default and not has_header:
+    if is_default and label == 0:
         for number, (value, _) in records:
             if " " in value.strip(" "):
                 problem = f"the label {shorten(value)} has a space in it, as if it were the text"
                 raise file_error(path, number, f"{problem}. {_show(first)}")
-    X = [fields[text_column] for _, fields in records[has_header:]]
-    return X, make_labels(path, records, label_column, has_header=has_header)
+    return [one for (one,) in X], y
 
 
 def _find_known(path: FilePath, first: list[str]) -> tuple[str, str] | tuple[int, int]:

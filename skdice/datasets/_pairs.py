@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._parameters import check_option, not_allowed
-from ._tables import find_columns, is_integer, make_labels, split_records
+from ._tables import is_integer, split_records, texts_and_labels
 from ._text_files import FilePath, file_error, first_line, read_text, shorten, suffix_of
 
 # Where both texts and the label stand: names in a header, or positions without one.
@@ -81,9 +81,7 @@ def read_pairs(
         raise not_allowed("read_pairs", "layout", "'auto' with first, second and label", layout)
     n_columns, is_quoted = _N_COLUMNS.get(layout), layout == "quora" or separator == ","
     records = split_records(path, text, separator, is_quoted=is_quoted, n_columns=n_columns)
-    places, has_header = find_columns(path, "read_pairs", columns, records[0][1])
-    X = [(fields[places[0]], fields[places[1]]) for _, fields in records[has_header:]]
-    return X, make_labels(path, records, places[2], has_header=has_header)
+    return texts_and_labels(path, "read_pairs", columns, records)
 
 
 def _find_layout(path: FilePath, line: str, separator: str) -> str:

@@ -5,28 +5,11 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._inputs import Span, check_rows, check_span, check_texts, check_y, describe, list_rows
 from ._json import show
 from ._text_files import FilePath, check_encodable, shorten
-
-
-class Mention(NamedTuple):
-    """A span as it stands in a file, not checked yet."""
-
-    place: str
-    start: Any
-    end: Any
-    label: Any
-    # The text of the span according to the file, if the file has it.
-    text: str | None = None
-
-
-def read_mentions(text: str, mentions: Sequence[Mention], *, is_utf16: bool = False) -> list[Span]:
-    """Return the spans of a text, sorted and checked; their offsets may be UTF-16 code units."""
-    units = {unit: i for i, unit in enumerate(utf16_offsets(text))} if is_utf16 else None
-    return sorted(_read_mention(text, mention, units) for mention in mentions)
 
 
 def utf16_offsets(text: str) -> list[int]:
@@ -34,42 +17,43 @@ def utf16_offsets(text: str) -> list[int]:
     return [0, *accumulate(1 + (char > "\uffff") for char in text)]
 
 
-def _read_mention(text: str, mention: Mention, units: Mapping[int, int] | None) -> Span:
-    """Check a mention; `units` says which character begins at a UTF-16 code unit."""
-    place, start, end, label, expected = mention
-    if type(start) is not int or type(end) is not int:
-        got = f"{show(start)} and {show(end)}"
-        raise ValueError(f"{place}: start and end must be integers. Got {got} instead.")
-    if type(label) is not str or not label:
-        raise ValueError(
-            f"{place}: the label must be a string that is not empty. Got {show(label)} instead."
-        )
-    if units is not None and not text.isascii():
-        if start not in units or end not in units:
-            raise ValueError(
-                f"{place}: offsets in UTF-16 code units must be at the edge of a character and in "
-                f"the text. Got start {mention.start} and end {mention.end}, label {label!r}. The "
-                "file may count characters instead."
-            )
-        start, end = units[start], units[end]
-    if not 0 <= start < end <= len(text):
-        raise ValueError(
-            f"{place}: a span must have 0 <= start < end <= {len(text)}, the length of its text. "
-            f"Got start {start} and end {end}, label {label!r}."
-        )
-    # Tools write a line end as a space or as a backslash and an n, and browsers merge white space.
-    if expected not in (None, text[start:end]) and _squeeze(expected) != _squeeze(text[start:end]):
-        raise ValueError(
-            f"{place}: the text from {start} to {end} is {shorten(text[start:end])}, but the file "
-            f"says {shorten(expected)}."
-        )
+def check_mention(
+    place: str,
+    text: str,
+    span: Sequence[Any],
+    *,
+    units: Mapping[int, int] | None = None,
+    shown: str | None = None,
+) -> Span:
+    """Return start, end and label of a span in a file; it must lie in its text.
+
+    ``units`` says which character begins at a UTF-16 code unit, if offsets count these. ``shown``
+    is the text of the span, if the file has it.
+    """
+    start, end, label = span
+    problem = ""
+    if not type(start) is type(end) is int or type(label) is not str or not label:
+        problem = "start and end must be integers, the label must be a string that is not empty"
+    elif units is not None and not units.keys() >= {start, end}:
+        edge = "must be at the edge of a character and in the text"
+        problem = f"offsets in UTF-16 code units {edge}; the file may count characters instead"
+    else:
+        start, end = (start, end) if units is None else (units[start], units[end])
+        inside = text[start:end]
+        if not 0 <= start < end <= len(text):
+            problem = f"a span must have 0 <= start < end <= {len(text)}, the length of its text"
+        elif shown is not None and _squeeze(shown) != _squeeze(inside):
+            problem = f"the text there is {shorten(inside)}, but the file says {shorten(shown)}"
+    if problem:
+        got = f"start {show(span[0])} and end {show(span[1])}, label {show(label)}"
+        raise ValueError(f"{place}: {problem}. Got {got}.")
     # Labels recur: one object for each saves memory.
     return start, end, sys.intern(label)
 
 
-def _squeeze(text: str | None) -> str:
-    """Leave out white space, and the backslash and n that stand for a line end."""
-    return "".join((text or "").replace("\\n", "\n").split())
+def _squeeze(text: str) -> str:
+    """Leave out white space, which browsers merge, and line ends written as a backslash and n."""
+    return "".join(text.replace("\\n", "\n").split())
 
 
 def warn_of_left_out(path: FilePath, left_out: Mapping[str, list[int]], n_texts: int) -> None:
@@ -94,13 +78,10 @@ def check_annotated(
     texts = check_texts(X)
     for i, text in enumerate(texts):
         check_encodable(text, f"row {i} of X")
-    rows = (
-        [()] * len(texts) if y is None else check_y(y, len(texts), "lists of (start, end, label)")
-    )
+    n = len(texts)
+    rows = [()] * n if y is None else check_y(y, n, "lists of (start, end, label)")
     spans = [_check_spans(row, text, i) for i, (text, row) in enumerate(zip(texts, rows))]
-    if fields is None:
-        return texts, spans, [{} for _ in texts]
-    more = check_y(fields, len(texts), "dicts", name="fields")
+    more = [{}] * n if fields is None else check_y(fields, n, "dicts", name="fields")
     for i, row in enumerate(more):
         if not isinstance(row, Mapping):
             raise ValueError(f"Each row of fields must be a dict; row {i} is {describe(row)}.")

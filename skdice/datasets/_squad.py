@@ -13,8 +13,6 @@ from .._typing import SquadAnswer
 from ._json import get_field, read_objects
 from ._text_files import FilePath
 
-_COLUMNS = ["id", "title", "question", "context"]
-
 
 def read_squad(path: FilePath) -> tuple[pd.DataFrame, npt.NDArray[np.object_]]:
     r"""Read questions, contexts and answers from a JSON file in the layout of SQuAD.
@@ -77,7 +75,7 @@ def make_question_table(
 ) -> tuple[pd.DataFrame, npt.NDArray[np.object_]]:
     """Make X and y of (id, title, question, context) and the answers of each question."""
     # Questions about one context share its str, which a string dtype would copy.
-    X = pd.DataFrame(rows, columns=_COLUMNS, dtype=object)
+    X = pd.DataFrame(rows, columns=["id", "title", "question", "context"], dtype=object)
     return X, object_array(answers)
 
 

@@ -72,10 +72,36 @@ def _parse_quoted(path: FilePath, text: str, separator: str) -> list[Record]:
     return records
 
 
-def find_columns(
+def texts_and_labels(
+    path: FilePath, owner: str, columns: Mapping[str, Any], records: Sequence[Record]
+) -> tuple[list[Any], np.ndarray]:
+    """Return the texts of each row and its label, which is in the last one of the columns.
+
+    The first row is a header if a column has a name. Labels are of dtype int64 if all are integers,
+    else of type str. A first label that seems to be a header is an error.
+    """
+    places = _find_columns(path, owner, columns, records[0][1])
+    has_header = any(isinstance(column, str) for column in columns.values())
+    records = records[has_header:]
+    if not records:
+        raise file_error(path, 1, "the file ends after its header.")
+    *_, label_place = places
+    labels = [fields[label_place].strip(" ") for _, fields in records]
+    for (number, _), label in zip(records, labels):
+        if not label:
+            raise file_error(path, number, f"the label (column {label_place}) is empty.")
+    are_integers = [is_integer(label) for label in labels]
+    if not has_header and len(labels) > 1 and not are_integers[0] and all(are_integers[1:]):
+        problem = f"the label is {shorten(labels[0])}, while all others are integers"
+        raise file_error(path, 1, f"{problem}. It seems to be a header: pass the columns by name.")
+    texts = [tuple(fields[place] for place in places[:-1]) for _, fields in records]
+    return texts, np.array(labels, dtype=np.int64 if all(are_integers) else object)
+
+
+def _find_columns(
     path: FilePath, owner: str, columns: Mapping[str, Any], first: list[str]
-) -> tuple[list[int], bool]:
-    """Return the places of columns, and whether the first row is a header: if one has a name."""
+) -> list[int]:
+    """Return the places of columns, which are given by their names in the first row or numbers."""
     for name, column in columns.items():
         if not isinstance(column, str | Integral) or isinstance(column, bool):
             allowed = "a str or an int, as must be the other columns, or all None"
@@ -89,31 +115,7 @@ def find_columns(
         places.append(first.index(column) if is_name else column % len(first))
     if len(set(places)) < len(places):
         raise file_error(path, 1, f"{owner} needs different columns. Got {columns}.")
-    return places, any(isinstance(column, str) for column in columns.values())
-
-
-def make_labels(
-    path: FilePath, records: Sequence[Record], column: int, *, has_header: bool
-) -> np.ndarray:
-    """Return the labels in a column: of dtype int64 if all are integers, else of type str.
-
-    Without rows after a header it is an error, as is a first label that seems to be one.
-    """
-    records = records[has_header:]
-    if not records:
-        raise file_error(path, 1, "the file ends after its header.")
-    labels = [fields[column].strip(" ") for _, fields in records]
-    for (number, _), label in zip(records, labels):
-        if not label:
-            raise file_error(path, number, f"the label (column {column}) is empty.")
-    are_integers = [is_integer(label) for label in labels]
-    if not has_header and len(labels) > 1 and not are_integers[0] and all(are_integers[1:]):
-        problem = (
-            f"the label is {shorten(labels[0])}, while all others are integers. The line seems to "
-            "be a header, but the columns are to be read without one."
-        )
-        raise file_error(path, 1, problem)
-    return np.array(labels, dtype=np.int64 if all(are_integers) else object)
+    return places
 
 
 def is_integer(label: str) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from .._files import write_file
+from .._inputs import count_of
 
 FilePath: TypeAlias = str | os.PathLike[str]
 LINE_END = re.compile(r"\r\n?|\n")
@@ -24,12 +25,9 @@ def file_error(path: FilePath, line: int, problem: str) -> ValueError:
 
 def count_columns(fields: Sequence[str], line: str, separator: str, expected: str) -> str:
     """Say how many columns a line has, and what is expected."""
-    s = "" if len(fields) == 1 else "s"
+    got = f"got {count_of(len(fields), 'column')} in {shorten(line)}"
     between = _SEPARATOR_NAMES.get(separator, repr(separator))
-    return (
-        f"got {len(fields)} column{s} in {shorten(line)}, expected {expected}, separated by "
-        f"{between}."
-    )
+    return f"{got}, expected {expected}, separated by {between}."
 
 
 def read_text(path: FilePath, *, encoding: str | None = None, errors: str = "strict") -> str:
@@ -42,14 +40,11 @@ def read_text(path: FilePath, *, encoding: str | None = None, errors: str = "str
         raise FileNotFoundError(f"{path} is a directory. A file is expected.")
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path} (working directory: {Path.cwd()}).")
-    suffix = path.suffix.lower()
-    open_file: Any = {".gz": gzip.open, ".xz": lzma.open}.get(suffix, open)
+    data, suffix = path.read_bytes(), path.suffix.lower()
+    decompressors: Any = {".gz": gzip.decompress, ".xz": lzma.decompress}
     try:
-        with open_file(path, "rb") as file:
-            data = file.read()
+        data = decompressors.get(suffix, bytes)(data)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        if open_file is open:
-            raise
         problem = f"the suffix says {suffix[1:]}, but the file cannot be decompressed ({error})."
         raise ValueError(f"{path}: {problem}") from error
     return _decode(path, data, encoding, errors).removeprefix("\ufeff")
@@ -86,24 +81,19 @@ def first_line(text: str) -> str:
 
 
 def _decode(path: FilePath, data: bytes, encoding: str | None, errors: str) -> str:
-    is_fixed, encoding = encoding is None, "utf-8" if encoding is None else encoding
+    name = "utf-8" if encoding is None else encoding
     try:
-        return data.decode(encoding, errors)
+        return data.decode(name, errors)
     except UnicodeDecodeError as error:
-        before = data[: error.start].decode(encoding, errors="replace")
-        got = error.object[error.start : error.end]
+        line = 1 + len(LINE_END.findall(data[: error.start].decode(name, errors="replace")))
+        got = f"the bytes {data[error.start : error.end]!r} as {name!r} ({error.reason})"
         advice = "Convert the file to UTF-8."
-        if not is_fixed:
+        if encoding is not None:
             advice = "Pass the encoding of the file, such as encoding='latin-1', or convert it."
-        raise file_error(
-            path,
-            1 + len(LINE_END.findall(before)),
-            f"cannot decode the bytes {got!r} as {encoding!r} ({error.reason}). {advice}",
-        ) from error
+        raise file_error(path, line, f"cannot decode {got}. {advice}") from error
     except (LookupError, TypeError) as error:
-        raise ValueError(
-            f"The 'encoding' parameter must be the name of a text encoding. Got {encoding!r}."
-        ) from error
+        allowed = "must be the name of a text encoding"
+        raise ValueError(f"The 'encoding' parameter {allowed}. Got {name!r}.") from error
 
 
 def suffix_of(path: FilePath) -> str:

@@ -92,11 +92,9 @@ def words_from_spans(
             if scheme is not None and placed and found and placed[0] < found[-1][1]:
                 misfit = "overlap"
             if misfit and on_misaligned == "raise":
-                shown = text[max(0, span[0]) : max(0, span[1])]
-                raise ValueError(
-                    f"Span {span} of row {i}, {shown!r}, is one of those that {_KINDS[misfit]}; "
-                    "on_misaligned='expand' or 'skip' goes on."
-                )
+                got = f"Span {span} of row {i}, {text[max(0, span[0]) : max(0, span[1])]!r}, is one"
+                choice = "on_misaligned='expand' or 'skip' goes on"
+                raise ValueError(f"{got} of those that {_KINDS[misfit]}; {choice}.")
             if misfit:
                 misfits.setdefault(misfit, []).append(i)
             if placed and (misfit is None or misfit in kept):

@@ -153,9 +153,9 @@ GOOD = {read_label_studio: task([]), read_doccano: {"text": "a", "label": []}}
 # For each reader a row, after a good one, and what is said of it.
 BAD_ROWS = {
     read_label_studio: [(task([region()], data={"a": "x"}), "the data: 'text' is missing"),
-     (task([region(labels=[5])]), "label must be a string .* Got 5"),
+     (task([region(labels=[5])]), "label must be a string .* label 5"),
      (task([region(4, 0)]), "0 <= start < end <= 23, .* Got start 4 and end 0"),
-     (task([region(0, 3)]), "text from 0 to 3 is 'Ann', but the file says 'Anna'")],
+     (task([region(0, 3)]), "text there is 'Ann', but the file says 'Anna'. Got start 0")],
     read_doccano: [({"label": []}, "'text' is missing. Got the keys 'label'"),
      ({"text": "a", "label": ["pos"]}, "entity 0: a list or an object is expected"),
      ({"text": "a", "label": [[0, 1]]}, r"entity 0: \[start, end, label\] .* Got \[0, 1\]"),
