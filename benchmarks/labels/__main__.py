@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from .._runs import finish
-from .report import report
+from .report import draw_curves, report
 from .runs import KEY, SCORES, execute
 
 CORPORA = ("BTC", "re3d", "CoNLL03", "BC5CDR", "Amazon-Google", "SMS")
@@ -42,9 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no run after it")
     parser.add_argument("--report", action="store_true", help="print the tables, and end")
+    parser.add_argument("--picture", type=Path, help="with --report: file to draw it in")
     args = parser.parse_args(arguments)
     if args.report:
         print(report(pd.read_csv(args.out)))
+        if args.picture:
+            draw_curves(pd.read_csv(args.out), args.picture)
         return
     cells = [(draw, *PARTS[part]) for draw in DRAWS for part in args.parts]
     keys = [(corpus, name, draw) for draw, names, of in cells for corpus in of for name in names]

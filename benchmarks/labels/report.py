@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.stats import t
 
+from ..study.figures import COLORS, finish, plt
 from .runs import N_BUDGET, SECONDS
 
 COSTS = ((0.3, 3.0), (0.15, 3.0), (0.6, 3.0), (0.3, 1.5), (0.3, 6.0))
@@ -37,6 +39,24 @@ def interval(values: np.ndarray) -> str:
         return f"{values.mean():+.1f}"
     half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
     return f"{values.mean():+.1f} ({values.mean() - half:+.1f} to {values.mean() + half:+.1f})"
+
+
+def draw_curves(runs: pd.DataFrame, file: Path) -> None:
+    """Draw F1 over minutes of labelling, a panel for each corpus and a line for each draw."""
+    corpora, colors = runs["corpus"].unique(), {"random": "ce", "least confident": "dice"}
+    figure, axes = plt.subplots(
+        1, len(corpora), figsize=(1 + 2.5 * len(corpora), 2.8), layout="constrained", squeeze=False
+    )
+    for ax, corpus in zip(axes[0], corpora):
+        cells = runs[(runs["corpus"] == corpus) & runs["contender"].isin(colors)]
+        for run in cells.drop_duplicates(["contender", "draw"]).itertuples():
+            curve = np.array(json.loads(run.curve), dtype=float)
+            label = run.contender if run.draw == cells["draw"].min() else None
+            how = {"color": COLORS[colors[run.contender]], "label": label}
+            ax.plot(curve[:, 1:3] @ SECONDS / 60, curve[:, 3], "o-", ms=3, **how)
+        ax.set(title=corpus, xlabel="minutes of labelling")
+    axes[0, 0].set_ylabel("F1, %")
+    finish(figure, axes, file)
 
 
 def report(runs: pd.DataFrame) -> str:

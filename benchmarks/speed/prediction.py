@@ -39,7 +39,6 @@ ONNX, INT8 = "skdice, runtime='onnx'", "skdice, runtime='onnx-int8'"
 Sentences = list[list[str]]
 Predict = Callable[[Sentences], Any]
 
-_NAMES = {torch.bfloat16: "bf16", torch.float16: "fp16"}
 # Different padding and summation order turn a near tie now and then.
 _LEAST_AGREEMENT = 0.999
 
@@ -96,7 +95,7 @@ def fitted_tagger(data: Path) -> DiceTokenTagger:
 def _contenders(tagger: DiceTokenTagger, sentences: Sentences) -> dict[str, Contender]:
     model = tagger.net_.module_.transformer
     tokenizer = AutoTokenizer.from_pretrained(MODEL)
-    precision = _precision_of(tagger, sentences)
+    precision = tagger.net_.predict_precision
 
     def limit(sentences: Sentences) -> Sentences:
         with denormals_flushed():
@@ -144,23 +143,6 @@ def timed(predict: Predict, sentences: Sentences) -> dict[str, Any]:
         "words": n_words,
         "threads": torch.get_num_threads(),
     }
-
-
-def _precision_of(tagger: DiceTokenTagger, sentences: Sentences) -> str:
-    """Return the precision in which the tagger predicts, as its network sees it."""
-    found = []
-
-    def look(module: Any, arguments: Any, named: dict[str, Any]) -> None:
-        kind = named["input_ids"].device.type
-        is_mixed = torch.is_autocast_enabled(kind)
-        found.append(_NAMES[torch.get_autocast_dtype(kind)] if is_mixed else "fp32")
-
-    hook = tagger.net_.module_.register_forward_pre_hook(look, with_kwargs=True)
-    try:
-        tagger.predict(sentences[:1])
-    finally:
-        hook.remove()
-    return found[0]
 
 
 def _check_same_tags(tagger: DiceTokenTagger, sentences: Sentences, tags: Sentences) -> None:

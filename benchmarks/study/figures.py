@@ -41,7 +41,7 @@ def draw_imbalance(done: pd.DataFrame, file: Path) -> None:
         ax.set_xticks(outside, map("{:g}".format, outside))
         ax.minorticks_off()
     axes[0, 0].set_ylabel("F1 of entities, %")
-    _finish(figure, axes, file)
+    finish(figure, axes, file)
 
 
 def draw_alpha(done: pd.DataFrame, file: Path) -> None:
@@ -63,7 +63,7 @@ def draw_alpha(done: pd.DataFrame, file: Path) -> None:
     lines = ax.contour(recall, precision, f1, range(0, 100, 2), colors="#cccccc", linewidths=0.8)
     ax.clabel(lines, fmt="F1 %d", fontsize=7)
     ax.set(**limits, xlabel="recall, %", ylabel="precision, %")
-    _finish(figure, axes, file)
+    finish(figure, axes, file)
 
 
 def draw_whole(done: pd.DataFrame, file: Path) -> None:
@@ -85,13 +85,14 @@ def draw_whole(done: pd.DataFrame, file: Path) -> None:
             ax.plot(minutes, cells.loc[name, "score"], "o", label=label, color=color)
         ax.set(title=corpus, xscale="log", xlabel="minutes of a CPU core")
     axes[0, 0].set_ylabel("F1 of entities, %")
-    _finish(figure, axes, file)
+    finish(figure, axes, file)
 
 
-def _finish(figure: plt.Figure, axes: np.ndarray, file: Path) -> None:
+def finish(figure: plt.Figure, axes: np.ndarray, file: Path) -> None:
+    """Add a legend to the first panel, and save the figure."""
     for ax in axes.flat:
         ax.spines[["top", "right"]].set_visible(False)
-    axes.flat[0].legend(loc="lower left", fontsize=8, frameon=False)
+    axes.flat[0].legend(loc="best", fontsize=8, frameon=False)
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=110)
     plt.close(figure)

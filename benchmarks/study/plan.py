@@ -44,8 +44,10 @@ def simplest() -> list[Run]:
     cells = [(NEW_DRAW, 1), (NEW_DRAW + 1, 1), (NEW_DRAW + 2, 0), (NEW_DRAW + 2, 1)]
     of_e5 = [("BTC", NEW_DRAW), ("re3d", NEW_DRAW), ("BTC", NEW_DRAW + 1)]
     deep = [Run("E5", corpus, "250", *short, draw, 0) for corpus, draw in of_e5]
-    blocks = [((*controls, short), [cell]) for cell in first] + [((half, *others), first)]
-    blocks += [((*controls, short, half, *others), [cell]) for cell in cells]
+    # On the first draw the controls came first, on the second one what they made the default.
+    blocks = [((*controls, short), first[:1]), ((short,), first[1:]), (controls, first[1:])]
+    blocks += [((half, *others), first)]
+    blocks += [((short, *controls, half, *others), [cell]) for cell in cells]
     runs = [
         Run("MiniLM", corpus, "250", *way, *cell)
         for ways, cells_of_block in blocks
