@@ -35,14 +35,10 @@ def own_attention(module: nn.Module) -> Iterator[None]:
     parts: Any = module.modules()
     networks = [part for part in parts if hasattr(part, "set_attn_implementation")]
     networks = [network for network in networks if network.config._attn_implementation == "sdpa"]
-    if not networks:
-        yield
-        return
     from transformers import AttentionInterface, AttentionMaskInterface
 
     AttentionInterface.register(_NAME, _attend)
     AttentionMaskInterface.register(_NAME, _mask)
-
     with quiet_transformers():
         for network in networks:
             network.set_attn_implementation(_NAME)
@@ -112,7 +108,7 @@ def compact_embedding(module: nn.Module, piece_ids: np.ndarray) -> Iterator[None
     finally:
         compact.write_back()
         for place in places:
-            module.set_submodule(place, whole.requires_grad_(True))
+            module.set_submodule(place, whole)
 
 
 class _CompactEmbedding(nn.Module):
@@ -127,10 +123,10 @@ class _CompactEmbedding(nn.Module):
 
     def __init__(self, whole: nn.Embedding, rows: Tensor) -> None:
         super().__init__()
-        weight = whole.weight
+        weight = whole.weight.detach()
         rows = rows.to(weight.device)
-        self.whole = whole.requires_grad_(False)
-        self.used = nn.Parameter(weight.detach()[rows])
+        self._whole = (whole,)  # A tuple hides it from torch's list of parts.
+        self.used = nn.Parameter(weight[rows])
         index = torch.full((len(weight),), -1, device=weight.device)
         index[rows] = torch.arange(len(rows), device=weight.device)
         self.register_buffer("rows", rows, persistent=False)
@@ -138,35 +134,23 @@ class _CompactEmbedding(nn.Module):
         # Padding has no gradient.
         padding = -1 if whole.padding_idx is None else int(index[whole.padding_idx])
         self._padding = None if padding < 0 else padding
-        self.register_state_dict_post_hook(_save_as_whole)
-        self.register_load_state_dict_pre_hook(_load_from_whole)
 
     def forward(self, input_ids: Tensor) -> Tensor:
         if not self.training:
             self.write_back()
-            return nn.functional.embedding(input_ids, self.whole.weight)
+            return nn.functional.embedding(input_ids, self._whole[0].weight.detach())
         return nn.functional.embedding(self.index[input_ids], self.used, self._padding)
 
     @torch.no_grad()
     def write_back(self) -> None:
         """Put the trained rows into the whole embedding."""
-        self.whole.weight[self.rows] = self.used
+        self._whole[0].weight[self.rows] = self.used
 
+    def _save_to_state_dict(self, *args: Any) -> None:
+        self.write_back()
+        self._whole[0]._save_to_state_dict(*args)
 
-def _save_as_whole(
-    module: _CompactEmbedding, state: dict[str, Tensor], prefix: str, _metadata: object
-) -> None:
-    """Replace the weights of the two parts in a state dict by the whole weight."""
-    module.write_back()
-    del state[f"{prefix}used"]
-    state[f"{prefix}weight"] = state.pop(f"{prefix}whole.weight")
-
-
-def _load_from_whole(
-    module: _CompactEmbedding, state: dict[str, Tensor], prefix: str, *_: object
-) -> None:
-    """Replace the whole weight in a state dict by the weights of the two parts."""
-    weight = state.pop(f"{prefix}weight", None)
-    if weight is not None:
-        state[f"{prefix}whole.weight"] = weight
-        state[f"{prefix}used"] = weight[module.rows.to(weight.device)]
+    @torch.no_grad()
+    def _load_from_state_dict(self, *args: Any) -> None:
+        self._whole[0]._load_from_state_dict(*args)
+        self.used.copy_(self._whole[0].weight[self.rows])
