@@ -12,6 +12,7 @@ from ..nn import (
     Batcher,
     Frames,
     MeanModule,
+    PairModule,
     TagChain,
     TextModule,
     TextNet,
@@ -47,7 +48,8 @@ def module_of(
     }
     # Each text of a pair is read by itself as well, if it can be seen where the second one begins.
     if task.info.name == "pairs" and tokenizer.pair_frame.special[1]:
-        arguments["frames"] = Frames(tokenizer.frame, tokenizer.pair_frame, tokenizer.pad_id)
+        frames = Frames(tokenizer.frame, tokenizer.pair_frame, tokenizer.pad_id)
+        return PairModule, {**arguments, "frames": frames}
     return MeanModule if head.reads_mean else MODULES[task.info.name], arguments
 
 

@@ -219,7 +219,10 @@ def check_peft_config(owner: str, name: str, value: Any) -> None:
     """Raise a ValueError unless a value is None or describes adapters that can be trained here."""
     if value is None:
         return
-    peft = _peft(f"{name}={type(value).__name__}(...)")
+    try:
+        import peft
+    except ImportError as error:
+        raise not_installed(f"{name}={type(value).__name__}(...)", "peft", "peft") from error
     if not isinstance(value, peft.PeftConfig) or value.peft_type not in _ADAPTERS:
         allowed = (
             "None or a configuration of peft for adapters that can be merged into the layers, "
@@ -233,13 +236,15 @@ def add_adapters(transformer: Any, config: Any, head: set[nn.Parameter]) -> Any:
 
     Returns a model of peft, whose ``merge_and_unload`` takes the adapters out again.
     """
+    import peft
+
     config = copy.deepcopy(config)
     # The head is not peft's, and configurations that were saved are set for predictions.
     config.task_type, config.inference_mode = None, False
     try:
         # peft uses names that other libraries are about to drop.
         with quiet_transformers(), hidden(FutureWarning):
-            adapted = _peft("peft_config").get_peft_model(transformer, config)
+            adapted = peft.get_peft_model(transformer, config)
     except (ValueError, TypeError, AttributeError, NotImplementedError, ImportError) as error:
         parts = transformer.named_modules()
         linear = {name.rpartition(".")[2] for name, part in parts if isinstance(part, nn.Linear)}
@@ -251,11 +256,3 @@ def add_adapters(transformer: Any, config: Any, head: set[nn.Parameter]) -> Any:
     for parameter in head:
         parameter.requires_grad_(True)
     return adapted
-
-
-def _peft(what: str) -> Any:
-    try:
-        import peft
-    except ImportError as error:
-        raise not_installed(what, "peft", "peft") from error
-    return peft

@@ -38,12 +38,12 @@ class TextModule(nn.Module):
     are trained in place of the encoder. With ``n_token_types``, a table of token types of another
     size is replaced by one with this many rows, all equal to its first. An encoder without a table
     gets the ``type_table``, whose rows are added to the embeddings of pieces and begin as 0. Either
-    table belongs to the head. In training, some windows are read with type 0 alone. ``frames`` are
-    for a module that takes the two texts of a window apart.
+    table belongs to the head. In training, some windows are read with type 0 alone.
     """
 
     auto_class: str  # the class of transformers that loads it
     exported: tuple[str, str] = ("", "")  # an ONNX file of it, and the file's SHA-256
+    has_new_head = True  # This is read if transformers has no class for the head.
 
     def __init__(
         self,
@@ -52,11 +52,9 @@ class TextModule(nn.Module):
         n_frozen_layers: int | None = None,
         peft_config: Any = None,
         n_token_types: int | None = None,
-        frames: Frames | None = None,
     ) -> None:
         super().__init__()
         self._n_classes = n_classes
-        self._frames = frames
         # The other networks of an ensemble. Logits are the mean over these and this network.
         self.members = nn.ModuleList()
         # ``unmatched_weights`` are in the checkpoint or in the network, but not in both;
@@ -80,7 +78,6 @@ class TextModule(nn.Module):
         # XLNet compares the types of two pieces; GPT-2 and XLM would look types up as words.
         has_types = config.model_type == "xlnet" if n_types is None else n_types > 1
         self.takes_types = has_types and "token_type_ids" in reads.parameters
-        self.has_new_head = True  # This is read if transformers has no class for the head.
         # The model of peft that wraps the transformer; a tuple hides it from torch's list of parts.
         self._adapted: tuple[Any, ...] = ()
         if peft_config is not None:
@@ -210,7 +207,6 @@ class MeanModule(SequenceModule):
     """A transformer with a linear head on the mean state of the window, see :func:`mean_state`."""
 
     auto_class = "AutoModel"
-    head: nn.Linear
 
     def __init__(self, model: str, n_classes: int, **more: Any) -> None:
         super().__init__(model, n_classes, **more)
@@ -234,38 +230,40 @@ class PairModule(SequenceModule):
 
     Its logits are the sum of those of the window and of a comparison: a linear function of |u - v|
     and u * v, where u and v are the mean states of the texts alone (Reimers & Gurevych 2019,
-    "Sentence-BERT"). The comparison needs ``frames``. The sum is multiplied by ``share``, since
-    logits from similarities of the texts are added to it outside of the network.
+    "Sentence-BERT"). The sum is multiplied by ``share``, since logits from similarities of the
+    texts are added to it outside of the network.
     """
 
     share: Tensor
-    comparison: nn.Linear
 
-    def __init__(self, model: str, n_classes: int, **more: Any) -> None:
+    def __init__(self, model: str, n_classes: int, *, frames: Frames, **more: Any) -> None:
         super().__init__(model, n_classes, **more)
-        if self._frames is None:
-            return
-        size = self.transformer.config.hidden_size
-        self.comparison = nn.Linear(2 * size, n_classes)
+        self._frames = frames
+        self.comparison = nn.Linear(2 * self.transformer.config.hidden_size, n_classes)
         nn.init.normal_(self.comparison.weight, std=0.02)
         nn.init.zeros_(self.comparison.bias)
         self.register_buffer("share", torch.ones(()))
         self._load_saved_head(model)
 
     def _item_logits(self, output: Output, row: Tensor, column: Tensor, texts: Batch) -> Tensor:
-        logits = output["logits"][row]
-        if self._frames is None:
-            return logits
         if "first_ids" not in texts:
-            texts = self._texts(texts["input_ids"], texts["attention_mask"])
+            texts = self.prepare(texts)
         compared: Tensor = self.comparison(self.dropout(self.features(texts))).float() * self.share
-        return (logits * self.share).float() + compared[row]
+        return (output["logits"][row] * self.share).float() + compared[row]
 
     def prepare(self, batch: Batch) -> Batch:
         """Return a batch with each text of each pair alone: its pieces, mask and token types."""
-        if self._frames is None:
-            return batch
-        return batch | self._texts(batch["input_ids"], batch["attention_mask"])
+        input_ids, attention_mask = batch["input_ids"], batch["attention_mask"]
+        before, between, after = map(len, self._frames.two.special)
+        first = attention_mask.argmax(1) + before
+        position = torch.arange(input_ids.shape[1], device=input_ids.device)
+        # The second text begins after the first separator.
+        is_separator = (input_ids == self._frames.two.special[1][0]) & (position >= first[:, None])
+        middle = is_separator.long().argmax(1)
+        second = middle + between
+        end = first - before + attention_mask.sum(1) - after
+        alone = self._alone("first", input_ids, first, middle - first)
+        return batch | alone | self._alone("second", input_ids, second, end - second)
 
     def features(self, prepared: Batch) -> Tensor:
         """Return what the two texts of each row have in common, (n_rows, 2 * hidden_size)."""
@@ -277,22 +275,8 @@ class PairModule(SequenceModule):
         u, v = means
         return torch.cat([(u - v).abs(), u * v], dim=1)
 
-    def _texts(self, input_ids: Tensor, attention_mask: Tensor) -> Batch:
-        """Return what :meth:`features` takes; the second text begins after the first separator."""
-        assert self._frames is not None
-        before, between, after = map(len, self._frames.two.special)
-        first = attention_mask.argmax(1) + before
-        position = torch.arange(input_ids.shape[1], device=input_ids.device)
-        is_separator = (input_ids == self._frames.two.special[1][0]) & (position >= first[:, None])
-        middle = is_separator.long().argmax(1)
-        second = middle + between
-        end = first - before + attention_mask.sum(1) - after
-        alone = self._alone("first", input_ids, first, middle - first)
-        return alone | self._alone("second", input_ids, second, end - second)
-
     def _alone(self, text: str, input_ids: Tensor, first: Tensor, length: Tensor) -> Batch:
         """Return pieces, mask and token types, (n_rows, width), of a part of each row as a text."""
-        assert self._frames is not None
         length = length.clamp(min=0)
         frame, width = self._frames.one, input_ids.shape[1]
         # An exported graph has no lengths that depend on its input.
@@ -366,11 +350,12 @@ class QueryModule(TextModule):
         return torch.cat([scores, *sides], dim=-1)
 
 
-# By the name of the task; texts may have a MeanModule in place of this one.
+# By the name of the task; texts may have a MeanModule in place of this one, and pairs whose texts
+# can be told apart have a PairModule.
 MODULES: dict[str, type[TextModule]] = {
     "tagging": TokenModule,
     "query-tagging": QueryModule,
     "questions": SpanModule,
-    "pairs": PairModule,
+    "pairs": SequenceModule,
     "texts": SequenceModule,
 }

@@ -86,15 +86,10 @@ def seeded(seed: int, device: str) -> Iterator[None]:
     in threads take turns, and each gives the result that it gives alone. Other code that draws from
     these generators meanwhile changes the fit, and gets numbers that follow from ``seed``.
     """
-    with _ONE_AT_A_TIME:
-        before = [(generator, generator.get_state()) for generator in _generators(device)]
-        try:
-            for generator, _ in before:
-                generator.manual_seed(seed)
-            yield
-        finally:
-            for generator, state in before:
-                generator.set_state(state)
+    gpus = [device] if torch.device(device).type == "cuda" else []
+    with _ONE_AT_A_TIME, torch.random.fork_rng(gpus, device_type="cuda"):
+        seed_generators(seed, device)
+        yield
 
 
 def seed_generators(seed: int, device: str) -> None:
