@@ -1,8 +1,7 @@
 """Tables and pictures about imbalanced data, losses and predictions."""
 
 from ._attributions import word_attributions
-from ._entity_confusion import EntityConfusionDisplay
-from ._entity_curve import EntityPrecisionRecallDisplay
+from ._entity_displays import EntityConfusionDisplay, EntityPrecisionRecallDisplay
 from ._imbalance import imbalance_report
 from ._loss_displays import LossComparisonDisplay, LossDerivativeDisplay
 from ._tagging_errors import TaggingErrors

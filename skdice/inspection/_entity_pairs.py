@@ -2,13 +2,11 @@
 
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, TypeAlias
-
-from sklearn.base import BaseEstimator
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from .._inputs import check_rows, check_span, check_y
-from .._typing import Spans, TagSequences, TokenLists
+from .._typing import Spans, TagSequences
 from ..metrics import EntitySpan, check_tag_row, get_entities
 
 EntityRows: TypeAlias = TagSequences | Spans
@@ -99,31 +97,6 @@ def _read_score(entity: Any, where: str) -> float:
     return float(score)
 
 
-class EntityDisplay:
-    """Base of the pictures of entities."""
-
-    from_predictions: ClassVar[Callable[..., Any]]
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: BaseEstimator, X: TokenLists, y: EntityRows, **options: Any
-    ) -> Any:
-        """Plot the entities that a fitted tagger finds.
-
-        Parameters
-        ----------
-        estimator : fitted estimator
-            A `DiceTokenTagger` or `DiceQueryTagger`, or anything with ``predict_spans``.
-        X : list, Series or object array of n_sentences lists of str
-            Sentences as words.
-        y : the same of tags, or of (start, end, label)
-            Gold entities.
-        **options
-            Of :meth:`from_predictions`, with its errors.
-        """
-        return cls.from_predictions(y, estimator.predict_spans(X), **options)
-
-
 def pair_entities(gold: Sequence[EntitySpan], predicted: Sequence[EntitySpan]) -> list[EntityPair]:
     """Pair the entities of a sentence, each at most once, in the order of the words.
 
@@ -138,13 +111,10 @@ def pair_entities(gold: Sequence[EntitySpan], predicted: Sequence[EntitySpan]) -
         for j, p in enumerate(predicted)
         if g.start < p.end and p.start < g.end
     ]
-    answers: dict[int, int] = {}
-    pairs = []
+    missed, spurious, pairs = dict(enumerate(gold)), dict(enumerate(predicted)), []
     for *_, i, j in sorted(candidates, reverse=True):
-        if i not in answers and j not in answers.values():
-            answers[i] = j
-            pairs.append(EntityPair(gold[i], predicted[j]))
-    pairs += [EntityPair(g, None) for i, g in enumerate(gold) if i not in answers]
-    answering = {*answers.values()}
-    pairs += [EntityPair(None, p) for j, p in enumerate(predicted) if j not in answering]
+        if i in missed and j in spurious:
+            pairs.append(EntityPair(missed.pop(i), spurious.pop(j)))
+    pairs += [EntityPair(span, None) for span in missed.values()]
+    pairs += [EntityPair(None, span) for span in spurious.values()]
     return sorted(pairs, key=lambda pair: (pair.start, pair.gold is None))

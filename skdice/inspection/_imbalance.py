@@ -145,11 +145,10 @@ def _report_answers(rows: Sequence[object], X: Any) -> pd.DataFrame:
         raise ValueError("y has answers, so X must have their questions and contexts; got None.")
     contexts = [context for _, context in check_questions(X)]
     check_y(rows, len(contexts), "answers")
-    n_answerable = negatives = 0
-    for i, (row, context) in enumerate(zip(rows, contexts)):
-        has_answer = any(read_answers(row, f"row {i} of y"))
-        n_answerable += has_answer
-        negatives += max(len(context.split()) - 2 * has_answer, 0)
+    has_answer = [any(read_answers(row, f"row {i} of y")) for i, row in enumerate(rows)]
+    n_answerable = sum(has_answer)
+    n_words = [len(context.split()) for context in contexts]
+    negatives = sum(max(n - 2 * answered, 0) for n, answered in zip(n_words, has_answer))
     classes = [("start", n_answerable), ("end", n_answerable), ("other", negatives)]
     n_tokens = negatives + 2 * n_answerable
     return _make_frame(n_tokens, negatives, classes, n_tokens)

@@ -214,8 +214,6 @@ class TaggingErrors:
             labels = {span.label for span in pair.spans}
             totals.update(labels)
             wrong.update(labels if pair.kind != "correct" else ())
-        kinds = self.summary().iloc[0].to_dict()
-        n_pairs = sum(kinds.values())
         shown, first_entity = [], 0
         for words, row_pairs in zip(self.sentences, self.pairs):
             shown.append(list(_mark(words, row_pairs, first_entity, self._separator)))
@@ -224,10 +222,8 @@ class TaggingErrors:
         # <sub> the predicted one; a correct entity has the latter only.
         page = _PAGES.get_template("_error_page.html").render(
             title=title,
-            kinds=kinds,
+            kinds=self.summary().loc["all"].to_dict(),
             unit=self.unit,
-            n_gold=n_pairs - kinds["spurious"],
-            n_predicted=n_pairs - kinds["missed"],
             labels=[(label, wrong[label], total) for label, total in sorted(totals.items())],
             sentences=shown,
             separator=self._separator,
@@ -250,14 +246,13 @@ def _make_frame(
     records = []
     for row, (words, row_pairs) in enumerate(zip(sentences, pairs)):
         for pair in row_pairs:
-            sides = (*(pair.gold or nothing), *(pair.predicted or nothing))
-            end = max(span.end for span in pair.spans)
-            text = separator.join(words[pair.start : end])
-            records.append((row, pair.kind, *sides, text))
-    names = [f"{side}_{what}" for side in ("gold", "predicted") for what in EntitySpan._fields]
+            gold, predicted = pair.gold or nothing, pair.predicted or nothing
+            text = separator.join(words[pair.start : max(span.end for span in pair.spans)])
+            labels = gold[2], predicted[2]
+            records.append((row, pair.kind, *labels, *gold[:2], *predicted[:2], text))
+    positions = ["gold_start", "gold_end", "predicted_start", "predicted_end"]
+    columns = ["row", "kind", "gold_label", "predicted_label", *positions, "text"]
     # The str of pandas cannot hold lone surrogates, an object can.
-    frame = pd.DataFrame(records, columns=["row", "kind", *names, "text"], dtype=object)
-    positions = [name for name in names if not name.endswith("label")]
-    order = ["row", "kind", "gold_label", "predicted_label", *positions, "text"]
+    frame = pd.DataFrame(records, columns=columns, dtype=object)
     kind = pd.CategoricalDtype(list(ENTITY_KINDS))
-    return frame[order].astype({"row": "int64", "kind": kind, **dict.fromkeys(positions, "Int64")})
+    return frame.astype({"row": "int64", "kind": kind, **dict.fromkeys(positions, "Int64")})
