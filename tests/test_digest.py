@@ -1,10 +1,7 @@
 """digest: equal for equal values, in every process, and for nothing else."""
 
 import copy
-import os
 import shutil
-import subprocess
-import sys
 import textwrap
 import threading
 from functools import partial
@@ -26,6 +23,7 @@ from skdice._digest import base_model_digest, digest
 from skdice._inputs import object_array
 from skdice.losses import DiceLoss
 
+from .processes import run_python
 from .spies import Spy
 from .tiny_models import change_weights
 
@@ -99,15 +97,9 @@ print(digest([value, frozenset("xyz"), "\\U0001fae8\\ud83e"]))
 @pytest.mark.slow
 def test_the_process_does_not_matter():
     """The order of sets and dicts, addresses and hash seeds differ between processes."""
-    found = [
-        subprocess.run(
-            [sys.executable, "-c", PROGRAM], env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True, text=True, check=True,
-        ).stdout
-        for seed in "12"
-    ]  # fmt: skip
-    assert int(found[0], 16)
-    assert found[0] == found[1]
+    one, other = (run_python("-c", PROGRAM, PYTHONHASHSEED=seed).stdout for seed in "12")
+    assert int(one, 16)
+    assert one == other
 
 
 @pytest.mark.parametrize("value", [threading.Lock(), lambda: 1], ids=["lock", "lambda"])

@@ -1,8 +1,5 @@
 """What loading, importing and the first fit of a process ask for and leave alone."""
 
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,6 +9,8 @@ from transformers.utils import logging
 
 from skdice import _pretrained
 from skdice._pretrained import quiet_transformers
+
+from .processes import run_python
 
 
 class NoRouteError(Exception):
@@ -69,17 +68,6 @@ def test_weights_of_the_offline_encoder_that_are_others_are_an_error(tmp_path):
 OPTIONAL = ["accelerate", "dask", "datasets", "matplotlib", "seqeval"]
 
 
-def run_python(*arguments, **environment):
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-    )
-    assert done.returncode == 0, done.stderr
-    return done
-
-
 def test_import_loads_no_optional_package_and_warns_of_nothing(tmp_path):
     # Stand-ins that count as installed, so that "import it if it is there" shows too.
     for name in OPTIONAL:
@@ -92,8 +80,7 @@ def test_import_loads_no_optional_package_and_warns_of_nothing(tmp_path):
     code = f"from skdice import *; import sys; print([m for m in {watched} if m in sys.modules])"
     errors = ("-W", "error::FutureWarning", "-W", "error::DeprecationWarning")
     done = run_python(*errors, "-c", code, PYTHONPATH=str(tmp_path))
-    assert done.stdout.strip() == "[]"
-    assert done.stderr == ""
+    assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
 @pytest.mark.slow
@@ -116,8 +103,7 @@ assert states() == before
 assert "optuna" not in sys.modules
 """
     done = run_python("-c", code)
-    assert done.stdout == ""
-    assert done.stderr == ""
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 def test_what_the_user_had_set_comes_back():

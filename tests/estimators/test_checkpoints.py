@@ -19,7 +19,7 @@ from skdice.nn import DirectoryCheckpoint
 
 from ..corpora import easy_texts
 from ..io.conftest import CASES, make
-from ..io.test_save_safety import in_a_process
+from ..processes import in_a_process
 from ..quick import quick
 from ..spies import Spy, fitted_state, limited_file_size, stop
 
@@ -103,10 +103,7 @@ def test_wherever_it_stops(tiny_bert, tmp_path):
     """Callbacks hear of the start of an epoch after skorch has counted it."""
     plain, X, y = make("texts", tiny_bert, **DROPOUT_MATTERS)
     plain.fit(X, y)
-    for epoch, event, left in (
-        (2, "on_epoch_begin", EPOCHS - 1),
-        (EPOCHS, "on_train_end", 0),
-    ):
+    for epoch, event, left in ((2, "on_epoch_begin", EPOCHS - 1), (EPOCHS, "on_train_end", 0)):
         kept = clone(plain).set_params(checkpoint_dir=tmp_path / event)
         killed(kept, X, y, epoch=epoch, event=event)
         again, n_epochs = continued(kept, X, y)

@@ -14,12 +14,8 @@ from sklearn.exceptions import NotFittedError
 from skdice import DiceTokenTagger
 from skdice.estimators import load_pretrained
 
+from ..test_pretrained import NoRouteError
 from .conftest import make
-
-
-class NoRouteError(Exception):
-    """Stands for the error of an HTTP library."""
-
 
 TAGGER = "user/tagger"
 LOADERS = (DiceTokenTagger.from_pretrained, load_pretrained)
@@ -86,7 +82,6 @@ def test_what_is_no_model_of_the_hub(fitted, hub):
         DiceTokenTagger().push_to_hub(TAGGER)
     assert not hub.path.exists()
     for name, message in (
-        ("tagger", "'tagger' is no directory here, and no 'user/model' of a hub"),
         (Path(TAGGER), "no directory here, and no 'user/model'"),
         (TAGGER, r"hub did not give it.*\(LocalEntryNotFoundError\): The hub has no such model."),
     ):

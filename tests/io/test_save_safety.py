@@ -5,11 +5,8 @@ import errno
 import fcntl
 import os
 import signal
-import subprocess
-import sys
 import textwrap
 import threading
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +22,7 @@ from skdice._files import replacing
 from skdice.estimators import _saving, load_pretrained
 from skdice.io import _saved
 
+from ..processes import in_a_process, run_python
 from ..spies import internals, limited_file_size
 from ..tiny_models import build_bert
 from .conftest import make
@@ -36,21 +34,6 @@ def snapshot(directory):
         str(path.relative_to(directory)): path.read_bytes() if path.is_file() else None
         for path in Path(directory).rglob("*")
     }
-
-
-def in_a_process(work):
-    """Run a function in a fork of this process; return how that ended, as ``os.wait`` does."""
-    # Newer Pythons warn of forks beside threads.
-    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-        child = os.fork()
-    if child:
-        return os.waitpid(child, 0)[1]
-    status = 1
-    try:
-        work()
-        status = 0
-    finally:
-        os._exit(status)
 
 
 @pytest.fixture
@@ -145,24 +128,16 @@ def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def rename_and_die(suffix):
+def die_at_rename(suffix, *, is_renamed):
+    """Return a ``Path.rename`` that dies once a path has a name that ends so, or before."""
     rename = Path.rename
 
     def renamed(self, target):
-        rename(self, target)
-        if str(target).endswith(suffix):
+        ends_so = str(target).endswith(suffix)
+        if is_renamed or not ends_so:
+            rename(self, target)
+        if ends_so:
             die()
-
-    return renamed
-
-
-def die_before_rename(suffix):
-    rename = Path.rename
-
-    def renamed(self, target):
-        if str(target).endswith(suffix):
-            die()
-        rename(self, target)
 
     return renamed
 
@@ -187,10 +162,10 @@ def die_over_new_files(path, **kwargs):
 
 KILLS = {
     "before the manifest": (_saved, "write_manifest", die),
-    "when all new files are there": (Path, "rename", rename_and_die("ready")),
+    "when all new files are there": (Path, "rename", die_at_rename("ready", is_renamed=True)),
     "when some are in their places": (Path, "replace", replace_and_die(3)),
-    "when all are in their places": (Path, "rename", die_before_rename("done")),
-    "when that is noted": (Path, "rename", rename_and_die("done")),
+    "when all are in their places": (Path, "rename", die_at_rename("done", is_renamed=False)),
+    "when that is noted": (Path, "rename", die_at_rename("done", is_renamed=True)),
     "when the old ones are gone": (_files.shutil, "rmtree", die_over_new_files),
 }
 
@@ -415,15 +390,7 @@ def test_nothing_is_run_unpickled_or_fetched(tmp_path):
     estimator.fit(X, y).save_pretrained(tmp_path / "saved")
     expected = estimator.predict([["john", "saw", "oslo"], ["the"]]).tolist()
     (tmp_path / "base").rename(tmp_path / "gone")
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), tmp_path / "saved"],
-        cwd=Path(__file__).parents[2],
-        env={key: value for key, value in os.environ.items() if key != "HF_HUB_OFFLINE"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_python("-c", textwrap.dedent(code), tmp_path / "saved", HF_HUB_OFFLINE="")
     assert done.stdout == f"{expected}\n"
     with pytest.raises(ValueError, match="base"):
         load_pretrained(tmp_path / "saved").fit(X, y)
