@@ -21,10 +21,7 @@ from skdice.exceptions import TruncationWarning, hidden, silent, warn
 from skdice.losses import CrossEntropyLoss, DiceLoss, WeightedCrossEntropyLoss
 from skdice.model_selection import tune_decision
 
-from ..corpora import easy_corpus, easy_pairs, easy_texts
-from ..io.conftest import CASES
-from ..io.conftest import make as make_case
-from ..quick import quick
+from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..spies import internals
 
 FAST = {"max_epochs": 1, "lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
@@ -82,6 +79,7 @@ SHARED = [
     ({"precision": "fp8"}, ["'bf16'", "'fp8'"]),
     ({"device": "cuda:99"}, ["'device'", "'auto'", "'cpu'", "'cuda:99'"]),
     ({"random_state": "x"}, ["{cls}", "'x'"]), ({"n_members": 0}, ["[1, inf)", "0"]),
+    ({"time_limit": 0}, ["(0, inf)", "0"]),
     ({"model": 3}, ["3"]),
 ]  # fmt: skip
 
@@ -109,6 +107,8 @@ def test_shared_parameters(i):
     (skdice.DiceTokenTagger, {"validation_fraction": 0.99}, ["no row to train on"]),
     (skdice.DiceTokenTagger, {"decode": "beam"}, ["'constrained', 'argmax'", "'beam'"]),
     (skdice.DiceTokenTagger, {"background_bias": "auto"}, ["rows to validate on"]),
+    (skdice.DiceTokenTagger, {"background_bias": "folds"}, ["parameter", "'folds'"]),
+    (skdice.DiceTokenTagger, {"loss": "ce+ce", "n_members": 2}, ["n_members must be 1. Got 2"]),
     (skdice.DiceTokenTagger, {"word_shapes": "yes"}, ["one of {True, False, 'auto'}", "'yes'"]),
     (skdice.DiceTokenTagger, {"model": "organisation/absent"}, ["the hub did not give it"]),
     (skdice.DiceQueryTagger, {"queries": ["john"]}, ["dict", "['john']"]),
@@ -137,6 +137,8 @@ def test_shared_parameters(i):
     (skdice.DicePairClassifier, {"max_length": 3}, ["[4, 64]"]),
     (skdice.DicePairClassifier, {"class_weight": {7: 1.0}}, ["7", "0, 1"]),
     (skdice.DiceTextClassifier, {"truncation": "second"}, ["'longest_first', 'error'", "'second'"]),
+    *((skdice.DiceTextClassifier, {"class_weight": {0: 0, 1: 0.0, **more}},
+       ["above zero; it is zero for all labels of y, 0"]) for more in ({}, {2: 1})),
 ], ids=lambda value: "" if isinstance(value, list) else str(value)[:60])  # fmt: skip
 def test_parameters_of_an_estimator(tiny_bert, cls, parameters, parts):
     made = make(cls, **{"model": tiny_bert, **parameters})
@@ -311,28 +313,25 @@ def test_a_refit_that_fails_before_training_leaves_the_last_fit(tiny_bert, cls, 
 # An answer longer than what windows share: those with a part of it are ignored.
 ANSWER = "in the new city near the old market"
 CUT = [("city ?", f"{'the small company ' * n}{ANSWER} today") for n in range(4)], [ANSWER] * 4
-WINDOWS = {"tagger": {"max_length": 6}, "answers that are cut": {"max_length": 12}}
-pytestmark = pytest.mark.filterwarnings("ignore:.*lie in no window as a whole")
-FEW = ["tagger", "queries", "answers that are cut"]
 
 
-def fit(model, case, loss):
-    parameters = {"loss": loss, "batch_size": 4, "precision": "fp32"}
-    if case in WINDOWS:
-        parameters |= {**WINDOWS[case], "stride": 1}
-    estimator, *rows = make_case(case if case in CASES else "questions", model, **parameters)
-    return estimator.fit(*(rows if case in CASES else CUT))
+@pytest.mark.filterwarnings("ignore:.*lie in no window as a whole")
+@pytest.mark.parametrize("cls, rows, max_length", [
+    (skdice.DiceTokenTagger, (X, Y), 6), (skdice.DiceQueryTagger, (X, Y), 16),
+    (skdice.DiceSpanExtractor, CUT, 12), (skdice.DiceTextClassifier, easy_labels(12), 16),
+])  # fmt: skip
+def test_any_negative_number_gives_the_same_fit(tiny_bert, cls, rows, max_length):
+    def fit(model, number):
+        given = DiceLoss(ignore_index=number)
+        how = {} if cls is skdice.DiceTextClassifier else {"stride": 1}
+        fitted = make(cls, model, loss=given, max_length=max_length, **how).fit(*rows)
+        assert given.ignore_index == number, "the loss of the user is left alone"
+        return fitted.history_["train_loss"].tolist()
 
-
-@pytest.mark.parametrize("case", quick(FEW, [*CASES, "answers that are cut"]))
-def test_any_negative_number_gives_the_same_fit(tiny_bert, case):
-    given = DiceLoss(ignore_index=-1)
-    one, other = (fit(tiny_bert, case, loss).history_.train_loss for loss in (DiceLoss(), given))
-    assert given.ignore_index == -1, "the loss of the user is left alone"
-    assert one.tolist() == other.tolist()
+    assert fit(tiny_bert, -1) == fit(tiny_bert, -100)
     for number in (0, 255):  # Of a class, before anything is loaded.
         with pytest.raises(ValueError, match=f"ignore_index={number}"):
-            fit("no such model", case, DiceLoss(ignore_index=number))
+            fit(NO_MODEL, number)
 
 
 def test_what_folds_warn_of_is_hidden_in_their_thread_only():

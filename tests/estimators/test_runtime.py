@@ -15,7 +15,7 @@ from sklearn.base import clone
 from skdice.estimators import load_pretrained
 from skdice.nn import _onnx
 
-from ..io.conftest import fitted_shallow, make  # noqa: F401
+from ..io.conftest import fitted_shallow, make, scores  # noqa: F401
 from ..spies import internals
 from ..tiny_models import build_bert
 
@@ -30,13 +30,6 @@ CASES = [
     pytest.param("pairs", "electra", marks=pytest.mark.slow),
     pytest.param("tagger", "modernbert", marks=pytest.mark.slow),
 ]
-# What is asked of each estimator; all else is decided on the same logits.
-METHODS = {
-    "tagger": "predict_proba",
-    "texts": "predict_proba",
-    "pairs": "decision_function",
-    "questions": "no_answer_score",
-}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -65,28 +58,17 @@ def estimator(fitted_shallow):  # noqa: F811
     return get
 
 
-def flat(value):
-    """Return the numbers in what a method gave, in order."""
-    if isinstance(value, str):
-        return []
-    if isinstance(value, list | tuple | np.ndarray):
-        return [number for part in value for number in flat(part)]
-    return [float(value)]
-
-
 @pytest.mark.parametrize("case, family", CASES)
 def test_same_as_torch(estimator, monkeypatch, case, family):
     torch_one, X, y = estimator(case, family, "torch")
     onnx_one = estimator(case, family)[0]
-    expected = getattr(torch_one, METHODS[case])(X), torch_one.predict(X), torch_one.score(X, y)
+    expected = scores(torch_one, X), torch_one.predict(X), torch_one.score(X, y)
 
     def refuse(*args, **kwargs):
         raise AssertionError("torch has computed")
 
     monkeypatch.setattr("skdice.nn._net.to_device", refuse)
-    found = getattr(onnx_one, METHODS[case])(X)
-    assert len(flat(found)) > 0
-    assert flat(found) == pytest.approx(flat(expected[0]), abs=1e-4)
+    assert scores(onnx_one, X) == pytest.approx(expected[0], abs=1e-4)
     np.testing.assert_array_equal(onnx_one.predict(X), expected[1])
     assert onnx_one.score(X, y) == expected[2]
 
@@ -95,7 +77,7 @@ def test_same_as_torch(estimator, monkeypatch, case, family):
 def test_int8_is_close(estimator, case, family):
     torch_one, X, _ = estimator(case, family, "torch")
     int8_one = estimator(case, family, "onnx-int8")[0]
-    expected, found = (flat(getattr(one, METHODS[case])(X)) for one in (torch_one, int8_one))
+    expected, found = scores(torch_one, X), scores(int8_one, X)
     assert found == pytest.approx(expected, abs=0.05)
     assert found != pytest.approx(expected, abs=1e-6)
 
@@ -109,8 +91,8 @@ def test_int8_of_a_layer_with_an_outlier(tmp_path, monkeypatch):
     with torch.no_grad():
         layer.intermediate.dense.bias[0] = 1e5
         layer.output.dense.weight[:, 0] = 0
-    expected = flat(tagger.predict_proba(X))
-    found = flat(tagger.set_params(runtime="onnx-int8").predict_proba(X))
+    expected = scores(tagger, X)
+    found = scores(tagger.set_params(runtime="onnx-int8"), X)
     assert found == pytest.approx(expected, abs=0.01)
 
 
@@ -140,16 +122,14 @@ class TestSessions:
     @pytest.mark.slow
     def test_another_one_after_a_fit(self, estimator, sessions):
         one, X, y = estimator(max_epochs=1, validation_fraction=0.25)
-        old = one.predict_proba(X)
+        old = scores(one, X)
         n_sessions = len(sessions)
         one.set_params(random_state=1).fit(X, y)
         assert len(sessions) == n_sessions  # Validation is torch's.
-        found = one.predict_proba(X)
+        found = scores(one, X)
         assert len(sessions) == n_sessions + 1
-        assert flat(found) == pytest.approx(
-            flat(one.set_params(runtime="torch").predict_proba(X)), abs=1e-4
-        )
-        assert flat(found) != pytest.approx(flat(old), abs=1e-4)
+        assert found == pytest.approx(scores(one.set_params(runtime="torch"), X), abs=1e-4)
+        assert found != pytest.approx(old, abs=1e-4)
 
 
 class TestExported:
@@ -166,14 +146,14 @@ class TestExported:
 
     def test_used_wherever_it_is_known(self, exported, tmp_path, capfd):
         one, saved, X = exported
-        expected, loaded = flat(one.predict_proba(X)), load_pretrained(saved)
+        expected, loaded = scores(one, X), load_pretrained(saved)
         loaded.save_pretrained(tmp_path / "again")
         again = load_pretrained(tmp_path / "again")
         for other in (one, loaded, again, pickle.loads(pickle.dumps(one))):
-            found = other.set_params(runtime="onnx", verbose=1).predict_proba(X)
-            assert flat(found) == pytest.approx(expected, abs=1e-4)
-        int8 = loaded.set_params(runtime="onnx-int8").predict_proba(X)
-        assert flat(int8) == pytest.approx(expected, abs=0.05)
+            found = scores(other.set_params(runtime="onnx", verbose=1), X)
+            assert found == pytest.approx(expected, abs=1e-4)
+        int8 = scores(loaded.set_params(runtime="onnx-int8"), X)
+        assert int8 == pytest.approx(expected, abs=0.05)
         assert capfd.readouterr().err == ""
 
     def test_not_used_if_it_is_another_one(self, exported):

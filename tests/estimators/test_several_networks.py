@@ -4,7 +4,6 @@ The latter is the mean of the weights of two networks that begin alike.
 """
 
 import copy
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +16,7 @@ from skdice.losses import CrossEntropyLoss, match_scores
 from skdice.nn import NotLearningError, TextNet
 
 from ..corpora import easy_corpus, easy_pairs
-from ..io.conftest import CASES, fit_once, make, scores
+from ..io.conftest import fit_once, make
 from ..quick import quick
 from ..spies import Spy, encoded_rows, internals, stop
 
@@ -70,19 +69,6 @@ def test_scores_of_query_matches_are_the_mean(joined):
     each = torch.stack([of_matches(one) for one in singles(estimator)])
     assert each.std(0).max() > 1e-3
     torch.testing.assert_close(of_matches(estimator), each.mean(0), atol=1e-4, rtol=1e-4)
-
-
-@pytest.mark.parametrize("case", quick(["tagger", "pairs", "queries"], CASES))
-def test_saved_and_pickled_ones_predict_alike(joined, tmp_path, case):
-    estimator, X, y = joined(case)
-    estimator.save_pretrained(tmp_path / "saved")
-    loaded = type(estimator).from_pretrained(tmp_path / "saved")
-    assert len(loaded.net_.module_.members) == N_MEMBERS - 1
-    for other in (loaded, pickle.loads(pickle.dumps(estimator))):
-        assert other.score(X, y) == estimator.score(X, y)
-        np.testing.assert_array_equal(scores(other, X), scores(estimator, X))
-    card = (tmp_path / "saved" / "README.md").read_text()
-    assert "`n_members`" in card
 
 
 @pytest.mark.slow
@@ -290,8 +276,3 @@ class TestRestart:
         once = DiceTokenTagger(tiny_bert, **self.HOW | rate | {"loss": "ce"}).fit(*ROWS)
         same = [torch.equal(weights_of(tagger)[name], x) for name, x in weights_of(once).items()]
         assert all(same) == kept[0]
-
-
-def test_an_average_has_no_members(tiny_bert):
-    with pytest.raises(ValueError, match=r"n_members must be 1\. Got 2"):
-        DiceTokenTagger(tiny_bert, loss="ce+ce", n_members=2).fit(*ROWS)

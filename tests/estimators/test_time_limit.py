@@ -93,11 +93,6 @@ def test_all_networks_and_folds_of_a_fit_share_the_time(tiny_bert, now):
     assert 80 <= now[0] - start <= 96
 
 
-def test_a_limit_is_a_number_above_0(tiny_bert):
-    with pytest.raises(ValueError, match=r"time_limit.* Got 0"):
-        fit(tiny_bert, Clock(), time_limit=0)
-
-
 def test_the_time_of_a_fit_and_of_its_folds_is_told_together(tiny_bert, now, capsys):
     X, y = easy_texts(40)
     how = {**FAST, "threshold": "cv", "max_epochs": 4, "verbose": 1}

@@ -138,7 +138,8 @@ OPTIONS = {
     "wce": ("pairs", {"loss": WeightedCrossEntropyLoss(class_weight=np.array([1.0, 3.0]))}),
     "tversky": ("pairs", {"loss": "tversky", "alpha": 0.3, "class_weight": {0: 2.0, 1: 1}}),
     "queries": ("queries", {"span_weights": (1, 2.5, 0.1), "match_candidates": "all",
-                            "negative_ratio": 2.0, "decode": "nested"}),
+                            "negative_ratio": 2.0, "decode": "nested", "n_members": 2}),
+    "members": ("pairs", {"n_members": 3}),
 }  # fmt: skip
 
 
@@ -151,7 +152,9 @@ def test_parameters(tiny_bert, name, tmp_path):
     assert set(loaded.get_params(deep=False)) == set(inspect.signature(type(loaded)).parameters)
     for part in options:
         assert repr(getattr(loaded, part)) == repr(options[part])
-    assert_same(outputs(loaded, X), outputs(estimator, X))
+    for other in (loaded, pickle.loads(pickle.dumps(estimator))):
+        assert_same(outputs(other, X), outputs(estimator, X))
+        assert len(other.net_.module_.members) == options.get("n_members", 1) - 1
 
 
 @pytest.mark.parametrize("state", [np.random.RandomState(0), np.random.default_rng(0)])

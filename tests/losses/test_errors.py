@@ -38,6 +38,13 @@ BAD_PARAMETERS = [
      ["'reduction'", "'mean'", "level='batch'", "level='example'", "'none'"]),
     (losses.SelfAdjustingDiceLoss(detach_weight="no"),
      ["'detach_weight'", "True", "False", "'no'"]),
+    *((losses.DiceLoss(memory=memory), ["'memory' parameter of DiceLoss must be 'auto' or a f"])
+      for memory in (-1, "10", None, True)),
+    # Of one binary column, and of several labels.
+    (losses.DiceLoss(background=1),
+     ["'background'", "None, 'auto' or 0", "one binary"], FLAT, BINARY),
+    (losses.DiceLoss(class_weight=[2.0]), ["'class_weight'", "(2,)", "(1,)"], FLAT, BINARY),
+    (losses.DiceLoss(class_weight=[1, 2, 3]), ["(3, 2)"], LOGITS, torch.zeros(4, 3)),
 ]  # fmt: skip
 
 BAD_INPUTS = [
@@ -63,10 +70,11 @@ def raises(parts):
     return pytest.raises(ValueError, match=f"(?s){everywhere}")
 
 
-@pytest.mark.parametrize("loss, parts", BAD_PARAMETERS, ids=lambda value: "")
-def test_bad_parameters(loss, parts):
+@pytest.mark.parametrize("bad", BAD_PARAMETERS, ids=lambda value: "")
+def test_bad_parameters(bad):
+    loss, parts, *rows = bad
     with raises(parts):
-        loss(LOGITS, TARGET)
+        loss(*(rows or (LOGITS, TARGET)))
 
 
 @pytest.mark.parametrize("logits, target, weight, parts", BAD_INPUTS, ids=lambda value: "")
@@ -77,17 +85,6 @@ def test_bad_inputs(loss, logits, target, weight, parts):
     owner = [] if "sample_weight" in parts else [type(loss).__name__]
     with raises(parts + owner):
         loss(logits, target, weight)
-
-
-@pytest.mark.parametrize("loss, logits, target, parts", [
-    (losses.DiceLoss(background=1), FLAT, BINARY,
-     ["'background'", "None, 'auto' or 0", "one binary"]),
-    (losses.DiceLoss(class_weight=[2.0]), FLAT, BINARY, ["'class_weight'", "(2,)", "(1,)"]),
-    (losses.DiceLoss(class_weight=[1, 2, 3]), LOGITS, torch.zeros(4, 3), ["(3, 2)"]),
-])  # fmt: skip
-def test_parameters_for_columns(loss, logits, target, parts):
-    with raises(parts):
-        loss(logits, target)
 
 
 @pytest.mark.parametrize("counts, K, parts", [

@@ -6,10 +6,10 @@ from skdice.losses import CrossEntropyLoss, DiceLoss, FocalLoss, SelfAdjustingDi
 
 from . import catalogue
 from .catalogue import CASES, IDS, IGNORED, batch, value_and_gradient
+from .test_formulas import WEIGHT
 
 # Of the labels of an item some alone may be ignored.
 OF_ITEMS = [case for case in CASES if case.kind != "labels"]
-WEIGHT = torch.tensor([0.5, 2.0, 1.0, 0.0, 3.0, 1.25, 1.0, 0.75, 2.5, 1.0], dtype=torch.float64)
 
 
 @pytest.mark.parametrize("level, average", catalogue.LEVELS_AND_AVERAGES)

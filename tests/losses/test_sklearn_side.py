@@ -138,16 +138,6 @@ def test_known_collapse_says_where_a_positive_is_pulled_to(alpha):
     assert f"p = {p[values.argmin()]:.2f}" in loss.known_collapse()
 
 
-@pytest.mark.parametrize("weight", [
-    {"person": 0, "place": 0}, {"person": 0.0, "place": 0, "other": 1},
-])  # fmt: skip
-def test_class_weights_that_are_all_zero_are_refused(weight, tiny_bert):
-    X, y = easy_texts(12)
-    classifier = DiceTextClassifier(tiny_bert, class_weight=weight, max_epochs=1, verbose=0)
-    with pytest.raises(ValueError, match="above zero; it is zero for all labels of y, 'person'"):
-        classifier.fit(X, y)
-
-
 class JaccardLoss(losses.SetLoss):
     """The example of the how-to."""
 
