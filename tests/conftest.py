@@ -90,12 +90,6 @@ def own_bert(tiny_bert, tmp_path):
     return shutil.copytree(tiny_bert, tmp_path / "own-bert")
 
 
-@pytest.fixture(scope="session")
-def tiny_roberta(tiny_models):
-    """Directory of a tiny random RoBERTa with a byte-level BPE tokenizer."""
-    return tiny_models("roberta")
-
-
 @pytest.fixture(scope="session", params=["bert", "roberta"])
 def tiny_model(request, tiny_models):
     """Each of the two tiny models in turn."""

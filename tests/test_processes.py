@@ -4,6 +4,7 @@ Fits come first, for joblib replaces workers that grow later on; what kills them
 """
 
 import os
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -31,15 +32,13 @@ def test_cross_validation(tiny_bert):
     np.testing.assert_array_equal(cross_val_score(estimator, X, y, cv=2, n_jobs=2), one)
 
 
-def test_search(tmp_path):
+@pytest.mark.parametrize("storage", ["{}/study.journal", "sqlite:///{}/study.db"])
+def test_search(storage, tmp_path):
     X, y = make_classification(60, random_state=0)
-    search = make_search(
-        tmp_path / "study.journal",
-        estimator=LogisticRegression(),
-        space=lambda trial: {"C": trial.suggest_float("C", 0.01, 10, log=True)},
-        n_jobs=2,
-        n_trials=8,
-    ).fit(X, y)
+    space = lambda trial: {"C": trial.suggest_float("C", 0.01, 10, log=True)}  # noqa: E731
+    how = {"estimator": LogisticRegression(), "space": space, "n_jobs": 2, "n_trials": 8}
+    search = make_search(storage.format(tmp_path), **how).fit(X, y)
+    assert len(pickle.loads(pickle.dumps(search)).study_.trials) == len(search.study_.trials)
     assert len(search.cv_results_["params"]) == len(set(search.cv_results_["param_C"])) in (8, 9)
     workers = {trial.user_attrs["worker"]["pid"] for trial in search.study_.trials}
     assert os.getpid() not in workers

@@ -4,6 +4,8 @@ from hypothesis import strategies as st
 
 from skdice.datasets import read_conll, read_conllu, write_conll
 
+from .test_bad_files import line
+
 
 @pytest.mark.parametrize("content, X, y", [
     ("a X\nb Y\n\nc Z\n", [["a", "b"], ["c"]], [["X", "Y"], ["Z"]]),
@@ -78,30 +80,22 @@ class TestWriting:
         assert not list(tmp_path.iterdir())
 
 
-def line(node, word="w", upos="X", xpos="x"):
-    return "\t".join([str(node), word, "_", upos, xpos, "_", "_", "_", "_", "_"])
-
-
-def text(*lines):
-    return "".join(f"{one}\n" for one in lines)
-
-
 class TestReading:
     @pytest.mark.parametrize("content, X, y", [
-        (text(line(1, "a"), line(2, "b"), "", line(1, "c")), [["a", "b"], ["c"]], "XX X"),
-        (text("", line(1, "a"), "", "", " \t", line(1, "b"), ""), [["a"], ["b"]], "X X"),
-        (text("# text = a", line(1, "a"), "# b", line(2, "b")), [["a", "b"]], "XX"),
-        (text(line("1-2", "ab", "_", "_"), line(1, "a"), line(2, "b")), [["a", "b"]], "XX"),
-        (text(line("1-2"), line(1, "a"), line("1.1"), line(2, "b"), line("3-4"), line(3, "c")),
+        (line(1, "a") + line(2, "b") + "\n" + line(1, "c"), [["a", "b"], ["c"]], "XX X"),
+        ("\n" + line(1, "a") + "\n\n \t\n" + line(1, "b") + "\n", [["a"], ["b"]], "X X"),
+        ("# text = a\n" + line(1, "a") + "# b\n" + line(2, "b"), [["a", "b"]], "XX"),
+        (line("1-2", "ab", "_", "_") + line(1, "a") + line(2, "b"), [["a", "b"]], "XX"),
+        (line("1-2") + line(1, "a") + line("1.1") + line(2, "b") + line("3-4") + line(3, "c"),
          [["a", "b", "c"]], "XXX"),
-        (text(line(1, "10 000")), [["10 000"]], "X"),
-        (text(line(1, "#"), line(2, "1-2")), [["#", "1-2"]], "XX"),
+        (line(1, "10 000"), [["10 000"]], "X"),
+        (line(1, "#") + line(2, "1-2"), [["#", "1-2"]], "XX"),
     ])  # fmt: skip
     def test_sentences(self, write, content, X, y):
         assert read_conllu(write(content)) == (X, [list(tags) for tags in y.split(" ")])
 
     def test_tags(self, write):
-        path = write(text(line(1, "a", "NOUN", "NN"), line(2, "b", "_", "VB")))
+        path = write(line(1, "a", "NOUN", "NN") + line(2, "b", "_", "VB"))
         assert read_conllu(path, tag="xpos") == ([["a", "b"]], [["NN", "VB"]])
-        path = write(text(line(1, "a", "NOUN", "_")))
+        path = write(line(1, "a", "NOUN", "_"))
         assert read_conllu(str(path), tag="upos") == ([["a"]], [["NOUN"]])

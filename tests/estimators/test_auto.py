@@ -64,21 +64,16 @@ def why_of(estimator, parameter):
     return rows["why"].item() if len(rows) else None
 
 
-def tagged(n, others):
-    """The easy corpus with another tag in place of "O"."""
+def tagged(n, others, entities=None):
+    """The easy corpus with another tag in place of "O", and of all others if one is given."""
     X, y = easy_corpus(n)
-    return X, [[others if tag == "O" else tag for tag in tags] for tags in y]
+    return X, [[others if tag == "O" else entities or tag for tag in tags] for tags in y]
 
 
-def parts_of_speech(n):
-    X, y = easy_corpus(n)
-    return X, [["NOUN" if tag == "O" else "PROPN" for tag in tags] for tags in y]
-
-
-def rare(n):
-    """Entities of one word, and n sentences without for each."""
-    X = [["mary", "saw"], *[["saw", "saw"]] * n] * 4
-    return X, [["B-PER", "O"], *[["O", "O"]] * n] * 4
+def sparse(n, every):
+    """Sentences of which only some have an entity."""
+    X = [["mary", "saw", "the", "house"]] * n
+    return X, [["B-PER" if i % every == 0 else "O", "O", "O", "O"] for i in range(n)]
 
 
 def crowded(n):
@@ -90,10 +85,10 @@ def crowded(n):
 @pytest.mark.parametrize("estimator, rows, loss, why", [
     (DiceTokenTagger, easy_corpus(16), CrossEntropyLoss, "as many steps, and there are 16"),
     (DiceTokenTagger, crowded(1001), CrossEntropyLoss, "more than 1,000 and less than 5,000"),
-    (DiceTokenTagger, rare(4), CrossEntropyLoss, "there are 4."),
-    (DiceTokenTagger, rare(5), DiceLoss, "entities are rare, and 4 of 24"),
+    (DiceTokenTagger, sparse(20, 5), CrossEntropyLoss, "there are 4."),
+    (DiceTokenTagger, sparse(24, 6), DiceLoss, "entities are rare, and 4 of 24"),
     (DiceTokenTagger, tagged(16, "B-PER"), CrossEntropyLoss, "no other loss"),
-    (DiceTokenTagger, parts_of_speech(16), CrossEntropyLoss, "no other loss"),
+    (DiceTokenTagger, tagged(16, "NOUN", "PROPN"), CrossEntropyLoss, "no other loss"),
     (skdice.DiceQueryTagger, crowded(1001), DiceLoss, "few words"),
     (DiceSpanExtractor, easy_questions(16), CrossEntropyLoss, "no other loss"),
     (DicePairClassifier, easy_pairs(16), CrossEntropyLoss, "no other loss"),
@@ -125,12 +120,6 @@ def test_entities_of_absent_and_of_held_out_sentences_do_not_count(tiny_bert, co
 ])  # fmt: skip
 def test_as_many_steps_as_have_enough_positives(n_positives, n_steps, expected):
     assert choose("memory", set_positives=n_positives, n_steps=n_steps).value == expected
-
-
-def sparse(n, every):
-    """Sentences of which only some have an entity."""
-    X = [["mary", "saw", "the", "house"]] * n
-    return X, [["B-PER" if i % every == 0 else "O", "O", "O", "O"] for i in range(n)]
 
 
 @pytest.mark.parametrize("estimator, loss, rows, expected", [

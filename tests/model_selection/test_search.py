@@ -276,22 +276,6 @@ class TestErrorsInFit:
         with pytest.raises(ValueError, match=r"6 failed and 0 were pruned.*RuntimeError: no luck"):
             search.fit(X, Y)
 
-    def test_an_interrupted_trial_does_not_count(self, tmp_path):
-        storage = tmp_path / "study.journal"
-        fits = []
-
-        def interrupt(estimator, X):
-            fits.append(1)
-            if len(fits) == 8:
-                raise KeyboardInterrupt
-
-        interrupted = make_search(storage, estimator=Peak(act=Act(interrupt)), error_score=np.nan)
-        with pytest.raises(KeyboardInterrupt):
-            interrupted.fit(X, Y)
-        states = [trial.state.name for trial in trials_of(storage)]
-        assert states == ["COMPLETE", "COMPLETE", "FAIL"]
-        assert len(interrupted.fit(X, Y).cv_results_["params"]) == 6
-
 
 class TestLimits:
     def test_timeout(self):

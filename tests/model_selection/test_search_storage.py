@@ -1,16 +1,12 @@
-import pickle
 import signal
 import warnings
 
 import numpy as np
 import optuna
 import pytest
-from optuna.distributions import FloatDistribution
 from sklearn.model_selection import KFold
 
 from .searched import CONDUCT, Act, Losses, Peak, X, Y, make_search, start_search, trials_of
-
-SPACE = {"x": FloatDistribution(0.0, 1.0)}
 
 
 class Summit(Peak):
@@ -169,12 +165,15 @@ def test_a_first_trial_that_was_lost(storage, end, n_trials, tmp_path):
         raise end
 
     storage = storage.format(tmp_path) if storage else optuna.storages.InMemoryStorage()
-    search = make_search(storage, estimator=Losses(act=Act(stop)), space=None)
+    error_score = "raise" if end is ValueError else np.nan
+    act = Act(stop)
+    search = make_search(storage, estimator=Losses(act=act), space=None, error_score=error_score)
     with pytest.raises(end):
         search.fit(X, Y)
     search.estimator.act.function = lambda *_: None
     # An error counts as a trial, Ctrl-C does not.
     search.set_params(n_trials=n_trials + (end is ValueError)).fit(X, Y)
+    assert len(search.cv_results_["params"]) == n_trials
     assert n_baselines(search) == 1
     search.set_params(n_trials=n_trials + 3).fit(X, Y)
     assert n_baselines(search) == 1
@@ -185,11 +184,3 @@ def n_baselines(search):
     params = {"loss": "ce", "lr": 1.0}
     trials = search.study_.trials
     return sum(trial.params == params and trial.state.name == "COMPLETE" for trial in trials)
-
-
-class TestStorages:
-    def test_trials_at_the_same_time(self, storage):
-        for n_trials in (6, 7):
-            search = make_search(storage, n_jobs=2, n_trials=n_trials, space=SPACE).fit(X, Y)
-            assert len(pickle.loads(pickle.dumps(search)).study_.trials) == n_trials
-            assert len(search.cv_results_["params"]) == n_trials

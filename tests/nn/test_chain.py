@@ -9,6 +9,8 @@ import torch
 from skdice.nn import TagChain
 from skdice.text import allowed_transitions
 
+from ..text.test_tags import is_well_formed
+
 CLASSES = ["B-X", "B-Y", "I-X", "I-Y", "O"]
 LENGTHS = [4, 0, 2, 1, 3]
 OFFSETS = np.cumsum([0, *LENGTHS])
@@ -26,18 +28,13 @@ def logits():
     return np.random.default_rng(0).normal(0, 3, (OFFSETS[-1], len(CLASSES))).astype(np.float32)
 
 
-def is_allowed(tags, allowed):
-    start, follow, end = allowed
-    return start[tags[0]] and end[tags[-1]] and all(follow[a, b] for a, b in pairwise(tags))
-
-
 def one_by_one(logits, allowed):
     every = product(range(logits.shape[1]), repeat=len(logits))
     words = range(len(logits))
     totals = {
         tags: logits[words, tags].sum(dtype=np.float64)
         for tags in every
-        if is_allowed(tags, allowed)
+        if is_well_formed(tags, allowed)
     }
     p, best = np.zeros(logits.shape), max(totals.values())
     for tags, total in totals.items():
@@ -140,6 +137,6 @@ def test_a_window_with_broken_tags_keeps_its_logits(logits, allowed, broken):
     given = torch.from_numpy(logits[:7])
     chain = TagChain(allowed, SENTENCES)
     scores = train(chain, given, batch_of([broken, [4, 4], [4]]))
-    assert not is_allowed(broken, allowed)
+    assert not is_well_formed(broken, allowed)
     assert torch.equal(scores[:4], given[:4])
     np.testing.assert_allclose(scores[4:], chain.predict(logits[:7])[4:], atol=1e-6)

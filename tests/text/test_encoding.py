@@ -7,12 +7,7 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from skdice.text import N_SHAPES, TextReader, encode_rows, encode_words
-from skdice.text._encoding import (
-    central_window,
-    cut_windows,
-    truncated_lengths,
-    word_shapes,
-)
+from skdice.text._encoding import central_window, cut_windows, truncated_lengths, word_shapes
 
 LONG_WORD = "a" * 40  # a piece per letter
 WORDS = ["the", "john", "oslo", "ab", "abab", "babababa", "", LONG_WORD]

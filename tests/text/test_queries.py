@@ -8,14 +8,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from transformers import AutoTokenizer
 
-from skdice.text import (
-    Entity,
-    TextReader,
-    WordTokenizer,
-    best_disjoint,
-    encode_queries,
-    find_spans,
-)
+from skdice.text import Entity, TextReader, WordTokenizer, best_disjoint, encode_queries, find_spans
 
 from .test_encoding import central_window
 

@@ -61,14 +61,14 @@ def test_whole_sentences_of_wordpiece(tiny_bert, bert, words):
 
 @given(st.lists(text | st.sampled_from(ORDINARY + SPECIAL_TEXT), max_size=8))
 @settings(deadline=None, max_examples=30)
-def test_words_of_byte_level_bpe_have_a_leading_space(tiny_roberta, roberta, words):
-    backend = backend_of(tiny_roberta)
+def test_words_of_byte_level_bpe_have_a_leading_space(tiny_models, roberta, words):
+    backend = backend_of(tiny_models("roberta"))
     expected = [backend.encode(" " + word, add_special_tokens=False).ids for word in words]
     assert as_lists(roberta.encode(words)) == expected
 
 
-def test_byte_level_tokenizer_that_adds_the_space_itself(tiny_roberta, roberta, tmp_path):
-    backend = backend_of(tiny_roberta)
+def test_byte_level_tokenizer_that_adds_the_space_itself(tiny_models, roberta, tmp_path):
+    backend = backend_of(tiny_models("roberta"))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     other = WordTokenizer(save_fast(backend, tmp_path, unk_token="<unk>", pad_token="<pad>"))
     words = ["the", "quickly", " Oslo"]
