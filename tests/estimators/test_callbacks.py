@@ -121,7 +121,7 @@ REFUSED = {
     "LRScheduler": (skc.LRScheduler(), "use lr and warmup"),
     "LoadInitState": (skc.LoadInitState(skc.Checkpoint()), "use checkpoint_dir"),
 }
-# Of these test_track_fits has two real ones.
+# Of these test_examples has real ones.
 TRACKERS = {"MlflowLogger", "TensorBoard", "NeptuneLogger", "SacredLogger", "WandbLogger"}
 # They need nothing of a net that the others above do not need.
 OTHERS = {
