@@ -138,20 +138,16 @@ def read_one_version(directory: Path, read: Callable[[Path], T]) -> T:
         else:
             if _version(directory) == before:
                 return result
-    raise ValueError(
-        f"The directory {str(directory)!r} was replaced during each of {_TRIES} attempts to load "
-        f"it. Load it when nobody saves to it."
-    )
+    what = f"The directory {str(directory)!r} was replaced during each of {_TRIES} attempts to load"
+    raise ValueError(f"{what} it. Load it when nobody saves to it.")
 
 
 def check_not_inside_saved(place: Path) -> None:
     """Raise a ValueError if a path lies in the directory of a saved estimator."""
     for parent in place.parents:
         if os.path.isfile(parent / MANIFEST):
-            raise ValueError(
-                f"{str(place)!r} lies in {str(parent)!r}, the directory of a saved estimator, "
-                f"which a save replaces as a whole. Pass a path outside of it."
-            )
+            what = f"{str(place)!r} lies in {str(parent)!r}, the directory of a saved estimator"
+            raise ValueError(f"{what}, which a save replaces as a whole. Pass one outside of it.")
 
 
 @contextmanager

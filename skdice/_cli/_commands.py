@@ -43,13 +43,10 @@ def run_fit(arguments: argparse.Namespace) -> None:
 
     check_place(arguments.out)  # Before hours of training.
     task = _choose_task(arguments)
-    X, y = read_data(arguments, arguments.data, task)
-    file, validation = getattr(arguments, "valid", None), None
-    if file is not None:
-        X_valid, y_valid = read_data(arguments, file, task)
-        y, y_valid = _alike(y, y_valid)
-        validation = X_valid, y_valid
-    estimator = make_estimator(arguments, task).fit(X, y, validation=validation)
+    validation = given(arguments, "valid").values()
+    (X, y), *others = _read_alike(arguments, task, arguments.data, *validation)
+    estimator = make_estimator(arguments, task)
+    estimator.fit(X, y, validation=others[0] if others else None)
     estimator.save_pretrained(arguments.out)
     _write_table(estimator.history_.reset_index())
     note(f"saved the {type(estimator).__name__} to {arguments.out}")
@@ -60,12 +57,9 @@ def run_compare(arguments: argparse.Namespace) -> None:
     from ..model_selection import compare_losses
 
     task = _choose_task(arguments)
-    X, y = read_data(arguments, arguments.data, task)
-    X_test, y_test = read_data(arguments, arguments.test, task)
-    y, y_test = _alike(y, y_test)
+    train, test = _read_alike(arguments, task, arguments.data, arguments.test)
     options = given(arguments, "losses", "seeds", "baseline", "tune_threshold", "cache_dir")
-    estimator = make_estimator(arguments, task)
-    comparison = compare_losses(estimator, X, y, X_test, y_test, **options)
+    comparison = compare_losses(make_estimator(arguments, task), *train, *test, **options)
     _write_table(comparison.table().reset_index())
     note(comparison.caption())
 
@@ -136,9 +130,8 @@ def run_predict(arguments: argparse.Namespace) -> None:
     note(f"lines: {n_lines:,}, predictions: {n_found:,}")
     if undecoded:
         shown = ", ".join(map(str, undecoded[:10])) + (", ..." if len(undecoded) > 10 else "")
-        raise ValueError(
-            f"line {shown}: no UTF-8, and so without predictions; all other lines have theirs."
-        )
+        others = "all other lines have theirs"
+        raise ValueError(f"line {shown}: no UTF-8, and so without predictions; {others}.")
 
 
 def _read_lines(arguments: argparse.Namespace) -> Iterable[str]:
@@ -152,10 +145,8 @@ def _read_lines(arguments: argparse.Namespace) -> Iterable[str]:
         stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape")
         return (line.removesuffix("\n") for line in stdin)
     if suffix_of(file) in _TASK_OF_SUFFIX:
-        raise ValueError(
-            f"{file}: predict reads a row in every line, and a {suffix_of(file)} file has labelled "
-            "rows. skdice score reads it."
-        )
+        what = f"predict reads a row in every line, and a {suffix_of(file)} file has labelled rows"
+        raise ValueError(f"{file}: {what}. skdice score reads it.")
     return read_lines(file, errors="surrogateescape")
 
 
@@ -201,10 +192,8 @@ def split_lines(lines: Mapping[int, str]) -> list[tuple[str, ...]]:
     rows = [tuple(line.split("\t")) for line in lines.values()]
     for (number, line), row in zip(lines.items(), rows):
         if len(row) != 2:
-            got = f"{len(row) - 1} in {line!r}"
-            raise ValueError(
-                f"line {number}: two texts with one TAB between are expected; got {got}."
-            )
+            expected = "two texts with one TAB between are expected"
+            raise ValueError(f"line {number}: {expected}; got {len(row) - 1} in {line!r}.")
     return rows
 
 
@@ -238,11 +227,9 @@ def _choose_task(arguments: argparse.Namespace) -> str:
 
     task = getattr(arguments, "task", None) or _TASK_OF_SUFFIX.get(suffix_of(arguments.data))
     if task is None:
-        known = ", ".join(_TASK_OF_SUFFIX)
-        raise ValueError(
-            f"{arguments.data}: only the suffixes {known} tell the task. Pass --task, one of "
-            f"{', '.join(TASKS)}."
-        )
+        known, names = ", ".join(_TASK_OF_SUFFIX), ", ".join(TASKS)
+        what = f"only the suffixes {known} tell the task"
+        raise ValueError(f"{arguments.data}: {what}. Pass --task, one of {names}.")
     return task
 
 
@@ -269,11 +256,12 @@ def read_data(arguments: argparse.Namespace, path: str, task: str) -> tuple[Any,
     return X, y
 
 
-def _alike(*labels: Any) -> list[Any]:
-    """Return the labels of several files as numbers if they are integers in all, else as str."""
-    if len({str(getattr(y, "dtype", "")) for y in labels}) == 1:
-        return list(labels)
-    return [list(map(str, y.tolist())) for y in labels]
+def _read_alike(arguments: argparse.Namespace, task: str, *paths: str) -> list[tuple[Any, Any]]:
+    """Return rows and labels of files; the labels are numbers if they are integers in all files."""
+    rows = [read_data(arguments, path, task) for path in paths]
+    if len({str(getattr(y, "dtype", "")) for _, y in rows}) == 1:
+        return rows
+    return [(X, list(map(str, y.tolist()))) for X, y in rows]
 
 
 def _write_table(table: Any, has_header: bool = True) -> None:

@@ -87,14 +87,9 @@ _ARGUMENTS = {
     "data": _option("CoNLL, CoNLL-U, pairs or labelled texts in TSV or CSV, or SQuAD JSON"),
     "test": _option("the same to score on"),
     "saved": _option("directory of an estimator, from skdice fit", metavar="MODEL"),
-    "file": _option(
-        "a row in every line, two texts with a TAB between (default: standard input)", nargs="?"
-    ),
+    "file": _option("a row in every line, a TAB between two texts (default: stdin)", nargs="?"),
     "--task": _option("needed unless the suffix of the file tells it", choices=tuple(TASKS)),
-    "--read": _option(
-        "options of the reader in skdice.datasets, such as first=left second=right label=match",
-        **_SEVERAL,
-    ),
+    "--read": _option("options of the reader in skdice.datasets, such as tag=xpos", **_SEVERAL),
     "--out": _option("directory to save to", required=True, type=_directory),
     "--valid": _option("the same to score after every epoch"),
     "--model": _option("hub id or directory of the base model"),
@@ -108,16 +103,10 @@ _ARGUMENTS = {
     "--tune-threshold": _option("also score with a tuned decision", action="store_true"),
     "--cache": _option("directory that keeps finished runs", dest="cache_dir"),
     "--device": _option("such as cpu or cuda:1"),
-    "saved:next": _option(
-        "directory of an estimator; without one the lines are spread over the pool",
-        metavar="MODEL",
-        nargs="?",
-    ),
+    "saved:next": _option("estimator; without one, lines are spread", metavar="MODEL", nargs="?"),
     "pool": _option("a row in every line, as skdice predict reads it", metavar="POOL"),
     "-n": _option("how many lines (default: 50)", type=literal),
-    "--out:next": _option(
-        "file to write: .json (Label Studio), .jsonl (doccano), .conll or .csv", required=True
-    ),
+    "--out:next": _option(".json (Label Studio), .jsonl (doccano), .conll or .csv", required=True),
     "--labeled": _option("file of what has labels, as skdice fit reads it"),
     "--strategy": _option("as choose_rows takes it"),
 }

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import huggingface_hub as hub
 
@@ -25,10 +26,8 @@ def download(name: str | os.PathLike[str], revision: str | None, token: str | No
         f"{name!r} is no directory here, and the hub did not give it. Check its name, the "
         f"revision, the connection and, if it is private, the token."
     ):
-        files = sorted(KNOWN)
-        return Path(
-            hub.snapshot_download(name, revision=revision, token=token, allow_patterns=files)
-        )
+        how: Any = {"revision": revision, "token": token, "allow_patterns": sorted(KNOWN)}
+        return Path(hub.snapshot_download(name, **how))
 
 
 def upload(

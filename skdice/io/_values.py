@@ -26,9 +26,8 @@ def to_json(value: Any, name: str) -> Any:
         value = os.fspath(value)
     elif isinstance(value, torch.Tensor):
         value = value.detach().cpu().numpy()
-    if value is None or isinstance(value, bool | str | int):
-        return value
-    if isinstance(value, float) and math.isfinite(value):
+    is_finite = isinstance(value, float) and math.isfinite(value)
+    if value is None or is_finite or isinstance(value, bool | str | int):
         return value
     if isinstance(value, list):
         return [to_json(item, name) for item in value]
@@ -52,11 +51,8 @@ def from_json(value: Any) -> Any:
 
 
 def _make_array(parts: list[Any]) -> np.ndarray:
-    dtype, shape, values = parts
-    array = np.empty(len(values), dtype=dtype)
-    for i, item in enumerate(values):  # If they were assigned at once, tuples would become rows.
-        array[i] = item
-    return array.reshape(shape)
+    dtype, shape, values = parts  # np.array would make rows of values that are tuples.
+    return np.fromiter(values, dtype=dtype, count=len(values)).reshape(shape)
 
 
 def _make_table(parts: list[Any]) -> pd.DataFrame:
@@ -78,9 +74,7 @@ def _make_object(parts: list[Any]) -> Any:
     """Return an object of skdice, or a loss of a user's class that has been imported."""
     kinds = {name: kind for base in _CLASSES for name, kind in subclasses(base).items()}
     if parts[0] not in kinds:
-        raise ValueError(
-            f"there is no loss {parts[0]!r}; if it is your own, import its class before you load"
-        )
+        raise ValueError(f"there is no loss {parts[0]!r}; import the class first if it is yours")
     return kinds[parts[0]](**dict(parts[1]))
 
 
