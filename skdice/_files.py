@@ -168,12 +168,10 @@ def explained(directory: Path, what: str) -> Iterator[None]:
             cause = cause.__context__
         if number is None:
             raise
-        raise OSError(
-            number,
-            f"{what} could not be saved ({os.strerror(number)}). What was there before is as it "
-            f"was, and nothing is left of what was written. Make room or pass another directory",
-            str(directory),
-        ) from error
+        kept = "What was there before is as it was, and nothing is left of what was written"
+        what = f"{what} could not be saved ({os.strerror(number)}). {kept}"
+        advice = "Make room or pass another directory"
+        raise OSError(number, f"{what}. {advice}", str(directory)) from error
 
 
 def _version(directory: Path) -> tuple[Path, int, int] | None:

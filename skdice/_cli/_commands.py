@@ -76,10 +76,8 @@ def run_score(arguments: argparse.Namespace) -> None:
     X, y = read_data(arguments, arguments.data, task)
     known = estimator.classes_.tolist() if task == "tagging" else []
     if known and not any(tag in known for tags in y for tag in tags):
-        raise ValueError(
-            f"{arguments.data}: a file of words and tags is expected. The model knows none of its "
-            f"tags, such as {y[0][0]!r}, but {list_some(known)}."
-        )
+        what = "a file of words and tags is expected. The model knows none of its tags, such as"
+        raise ValueError(f"{arguments.data}: {what} {y[0][0]!r}, but {list_some(known)}.")
     if task in ("pairs", "texts"):  # The file alone does not say whether 0 is a number.
         known = {str(label): label for label in estimator.classes_.tolist()}
         y = [known.get(str(label), label) for label in y.tolist()]

@@ -110,28 +110,25 @@ _ARGUMENTS = {
     "--labeled": _option("file of what has labels, as skdice fit reads it"),
     "--strategy": _option("as choose_rows takes it"),
 }
-# What runs each command, an example, and its arguments.
-_COMMANDS = [
-    (run_report, "skdice report train.conll", "data --task --read"),
-    (
-        run_fit,
+# For each command, by what runs it: an example, and its arguments.
+_COMMANDS = {
+    run_report: ("skdice report train.conll", "data --task --read"),
+    run_fit: (
         "skdice fit train.conll --out tagger",
         "data --out --task --read --valid --model --loss --epochs --seed --set",
     ),
-    (
-        run_compare,
+    run_compare: (
         "skdice compare train.conll test.conll --losses ce dice dsc --seeds 0 1 2",
         "data test --task --read --losses --seeds --baseline --tune-threshold --cache "
         "--model --epochs --set",
     ),
-    (run_score, "skdice score tagger test.conll", "saved data --read --device"),
-    (run_predict, 'echo "John lives in Oslo." | skdice predict tagger', "saved file --device"),
-    (
-        run_next,
+    run_score: ("skdice score tagger test.conll", "saved data --read --device"),
+    run_predict: ('echo "John lives in Oslo." | skdice predict tagger', "saved file --device"),
+    run_next: (
         "skdice next tagger pool.txt --out tasks.json",
         "saved:next pool -n --out:next --labeled --strategy --seed --task --model --set --device",
     ),
-]
+}
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -143,7 +140,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"skdice {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for run, example, names in _COMMANDS:
+    for run, (example, names) in _COMMANDS.items():
         command = commands.add_parser(
             run.__name__.removeprefix("run_"),
             help=run.__doc__,

@@ -93,7 +93,7 @@ def read_conll(
             word = tag = ""
         if not word or not tag or word_column % len(fields) == tag_column % len(fields):
             expected = f"a word (column {word_column}) and a tag (column {tag_column}), not empty"
-            raise file_error(path, number, count_columns(fields, line, separator, expected))
+            raise file_error(path, number, count_columns(fields, separator, expected))
         spaces = word.count(" ") + tag.count(" ")
         forms[len(list(filter(None, fields))) if separator == " " else spaces] += 1
         # Words and tags recur: one object for each saves most of the memory of a large corpus.

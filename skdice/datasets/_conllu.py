@@ -46,7 +46,7 @@ def read_conllu(path: FilePath, *, tag: str = "upos") -> tuple[list[list[str]], 
             continue
         fields = line.split("\t")
         if len(fields) != 10:
-            raise file_error(path, number, count_columns(fields, line, "\t", "10"))
+            raise file_error(path, number, count_columns(fields, "\t", "10"))
         node, word, value = fields[0], fields[1], fields[_COLUMNS[tag]]
         if re.fullmatch(r"\d+[-.]\d+", node):  # A multi-word token or an empty node.
             continue
@@ -58,10 +58,9 @@ def read_conllu(path: FilePath, *, tag: str = "upos") -> tuple[list[list[str]], 
             problem = "the word (column 2) is empty."
         elif value in ("", "_"):
             other = "xpos" if tag == "upos" else "upos"
-            problem = (
-                f"the word {shorten(word)} has no {tag} tag (column {_COLUMNS[tag] + 1} is "
-                f"{value!r}); perhaps the file has {other} tags: tag={other!r}."
-            )
+            got = f"no {tag} tag (column {_COLUMNS[tag] + 1} is {value!r})"
+            advice = f"perhaps the file has {other} tags: tag={other!r}"
+            problem = f"the word {shorten(word)} has {got}; {advice}."
         if problem:
             raise file_error(path, number, problem)
         # Words and tags recur: one object for each saves most of the memory.

@@ -122,6 +122,5 @@ def _parts(place: str, annotation: Any) -> list[Any]:
     if type(annotation) is not list:
         raise make_kind_error(place, annotation, list, dict)
     if len(annotation) != 3:
-        got = show(annotation)
-        raise ValueError(f"{place}: [start, end, label] is expected. Got {got} instead.")
+        raise ValueError(f"{place}: [start, end, label] is expected. Got {show(annotation)}.")
     return annotation

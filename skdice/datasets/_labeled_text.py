@@ -4,7 +4,7 @@ import numpy as np
 
 from .._parameters import not_allowed
 from ._tables import split_records, texts_and_labels
-from ._text_files import FilePath, file_error, first_line, read_text, shorten, suffix_of
+from ._text_files import LINE_END, FilePath, file_error, read_text, shorten, suffix_of
 
 # What the column of the text, and that of the label, may be called in a header.
 _TEXT_NAMES = ("text", "sentence", "tweet", "message", "review")
@@ -64,7 +64,7 @@ def read_labeled_text(
         raise not_allowed("read_labeled_text", "separator", allowed, separator)
     content = read_text(path, encoding=encoding)
     if separator is None:
-        other = "\t" if "\t" in first_line(content) else " "
+        other = "\t" if "\t" in LINE_END.split(content, maxsplit=1)[0] else " "
         separator = "," if suffix_of(path) == ".csv" else other
     records = split_records(path, content, separator, is_quoted=separator not in "\t ")
     first = records[0][1]

@@ -63,8 +63,9 @@ def make_pairs(
             unlike = [one for one in RELATIONS if one.frame != fact.relation.frame]
             other = draw_fact(rng, names, rng.choice(unlike))
         n_wordings = min(len(fact.relation.wordings), len(other.relation.wordings))
-        first, second = rng.sample(range(n_wordings), 2)
-        pair = _write(fact, first), _write(other, second)
+        places = rng.sample(range(n_wordings), 2)
+        told = [one.tell(one.relation.wordings[i]) for one, i in zip((fact, other), places)]
+        pair = f"{told[0]}.", f"{told[1]}."
         rows.setdefault(frozenset(pair), (pair, label))
     shuffled = list(rows.values())
     rng.shuffle(shuffled)
@@ -84,8 +85,3 @@ def _change(rng: random.Random, names: Names, fact: Fact) -> Fact:
     while (other := draw_fact(rng, names, relation, kept)) == fact:
         pass
     return other
-
-
-def _write(fact: Fact, wording: int) -> str:
-    sentence = fact.tell(fact.relation.wordings[wording])
-    return f"{sentence[0].upper()}{sentence[1:]}."

@@ -65,10 +65,9 @@ def make_questions(
     n_answerable = n_samples - n_unanswerable
     length = 2 * (1 + float(ratio)) * n_answerable / n_samples
     if length < _LENGTH_OF_THREE + _LENGTH_OF_ONE * n_unanswerable / n_samples:
-        raise ValueError(
-            f"{ratio=} with {n_unanswerable} of {n_samples} questions unanswerable makes contexts "
-            "of less than three sentences. Take a higher ratio, or less unanswerable questions."
-        )
+        got = f"{ratio=} with {n_unanswerable} of {n_samples} questions unanswerable"
+        advice = "Take a higher ratio, or fewer unanswerable questions"
+        raise ValueError(f"{got} makes contexts of less than three sentences. {advice}.")
     rng = make_rng(random_state, "make_questions")
     names = list_names()
     n_tokens = 0

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._parameters import check_option, not_allowed
 from ._tables import is_integer, split_records, texts_and_labels
-from ._text_files import FilePath, file_error, first_line, read_text, shorten, suffix_of
+from ._text_files import LINE_END, FilePath, file_error, read_text, shorten, suffix_of
 
 # Where both texts and the label stand: names in a header, or positions without one.
 _LAYOUTS: dict[str, tuple[str | int, str | int, str | int]] = {
@@ -75,7 +75,7 @@ def read_pairs(
     columns: dict[str, Any] = {"first": first, "second": second, "label": label}
     if all(column is None for column in columns.values()):
         if layout == "auto":
-            layout = _find_layout(path, first_line(text), separator)
+            layout = _find_layout(path, LINE_END.split(text, maxsplit=1)[0], separator)
         columns = dict(zip(columns, _LAYOUTS[layout]))
     elif layout != "auto":
         raise not_allowed("read_pairs", "layout", "'auto' with first, second and label", layout)
@@ -97,6 +97,6 @@ def _find_layout(path: FilePath, line: str, separator: str) -> str:
             return name
     cut_at = "commas" if separator == "," else "TABs"
     known = "; ".join(f"{name!r} (columns {columns})" for name, columns in _LAYOUTS.items())
-    problem = f"cannot tell the columns from {shorten(line)}, cut at {cut_at}. Pass them, such as"
+    problem = f"cannot tell the columns from {shorten(line)}, cut at {cut_at}"
     example = "first='left', second='right', label='match', or numbers if there is no header"
-    raise file_error(path, 1, f"{problem} {example}; or pass layout=...: {known}.")
+    raise file_error(path, 1, f"{problem}. Pass them, such as {example}; or layout=...: {known}.")

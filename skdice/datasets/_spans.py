@@ -61,10 +61,8 @@ def warn_of_left_out(path: FilePath, left_out: Mapping[str, list[int]], n_texts:
 
     It is an error if no texts are left.
     """
-    shown = "; ".join(
-        f"{kind}: {len(rows)} ({list_rows(list(dict.fromkeys(rows)))})"
-        for kind, rows in left_out.items()
-    )
+    rows_of = {kind: list_rows(sorted({*rows})) for kind, rows in left_out.items()}
+    shown = "; ".join(f"{kind}: {len(left_out[kind])} ({rows})" for kind, rows in rows_of.items())
     if not n_texts:
         raise ValueError(f"{os.fspath(path)}: the file has no annotated text. {shown}")
     if shown:

@@ -44,8 +44,7 @@ def split_records(
         n_columns = max(len(records[0][1]), 1)
     for number, fields in records:
         if len(fields) != n_columns:
-            line = separator.join(fields)
-            problem = count_columns(fields, line, separator, str(n_columns))
+            problem = count_columns(fields, separator, str(n_columns))
             raise file_error(path, number, problem if fields else "got a blank line.")
     return records
 

@@ -23,9 +23,9 @@ def file_error(path: FilePath, line: int, problem: str) -> ValueError:
     return ValueError(f"{os.fspath(path)}, line {line}: {problem}")
 
 
-def count_columns(fields: Sequence[str], line: str, separator: str, expected: str) -> str:
+def count_columns(fields: Sequence[str], separator: str, expected: str) -> str:
     """Say how many columns a line has, and what is expected."""
-    got = f"got {count_of(len(fields), 'column')} in {shorten(line)}"
+    got = f"got {count_of(len(fields), 'column')} in {shorten(separator.join(fields))}"
     between = _SEPARATOR_NAMES.get(separator, repr(separator))
     return f"{got}, expected {expected}, separated by {between}."
 
@@ -73,11 +73,6 @@ def words_and_tags(
         problem = f"the file ends without any sentence. Expected {expected}."
         raise file_error(path, max(n_lines, 1), problem)
     return [[word for word, _ in row] for row in rows], [[tag for _, tag in row] for row in rows]
-
-
-def first_line(text: str) -> str:
-    """Return the first line of a file, which may end in LF, CRLF or CR."""
-    return LINE_END.split(text, maxsplit=1)[0]
 
 
 def _decode(path: FilePath, data: bytes, encoding: str | None, errors: str) -> str:

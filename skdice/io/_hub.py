@@ -22,10 +22,8 @@ def download(name: str | os.PathLike[str], revision: str | None, token: str | No
         return place
     if not isinstance(name, str) or "/" not in name or not is_hub_id(name):
         raise ValueError(f"{str(name)!r:.200} is no directory here, and no 'user/model' of a hub.")
-    with _explained(
-        f"{name!r} is no directory here, and the hub did not give it. Check its name, the "
-        f"revision, the connection and, if it is private, the token."
-    ):
+    what = f"{name!r} is no directory here, and the hub did not give it"
+    with _explained(f"{what}. Check its name, the revision, the connection and the token."):
         how: Any = {"revision": revision, "token": token, "allow_patterns": sorted(KNOWN)}
         return Path(hub.snapshot_download(name, **how))
 

@@ -66,11 +66,9 @@ def check_place(directory: str | os.PathLike[str]) -> Path:
         parts = [part for part in (found, place) if part.exists()]
         names = {path.name for part in parts for path in part.iterdir()} - {WORK}
         if foreign := sorted(names.difference(KNOWN if MANIFEST in names else ())):
-            raise ValueError(
-                f"The directory {str(place)!r} has files that skdice did not save: "
-                f"{', '.join(foreign[:10])}. Nothing was written, since a save replaces the whole "
-                f"directory. Move them away or pass another directory."
-            )
+            what = f"files that skdice did not save: {', '.join(foreign[:10])}. Nothing was written"
+            why = "a save replaces the whole directory. Move them away or pass another directory"
+            raise ValueError(f"The directory {str(place)!r} has {what}, since {why}.")
         with working_on(place) as work:
             (work / "trial").mkdir(exist_ok=True)
     return place
@@ -134,16 +132,13 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     """Return the JSON of ``skdice.json``; a ValueError says what else the directory is."""
     shown = repr(str(directory))
     if not (directory / MANIFEST).is_file():
-        raise ValueError(
-            f"There is no {MANIFEST} in {shown}: it was not saved by skdice. A model of "
-            f"transformers is the base of an estimator, as DiceTokenTagger(model=...)."
-        )
+        use = "A model of transformers is the base of an estimator, as DiceTokenTagger(model=...)"
+        raise ValueError(f"There is no {MANIFEST} in {shown}: it was not saved by skdice. {use}.")
     content = read_json(directory / MANIFEST)
-    if content.get("format_version") != FORMAT_VERSION:
-        raise ValueError(
-            f"The directory {shown} has format {content.get('format_version')!r}, and this skdice "
-            f"reads format {FORMAT_VERSION}. Load it with the skdice that saved it, or fit again."
-        )
+    if (found := content.get("format_version")) != FORMAT_VERSION:
+        what = f"has format {found!r}, and this skdice reads format {FORMAT_VERSION}"
+        advice = "Load it with the skdice that saved it, or fit again"
+        raise ValueError(f"The directory {shown} {what}. {advice}.")
     return content
 
 
@@ -174,10 +169,8 @@ def opened(
         if name in digests and sha256(place) != digests[name]:
             raise ValueError(f"{name} was changed after it was saved")
     if ONNX in listed - found:
-        warn(
-            f"{ONNX} was saved with {str(directory)!r} and is missing: with runtime='onnx' the "
-            f"network is exported again. Call export_onnx to write the file anew."
-        )
+        what = "with runtime='onnx' the network is exported again. Call export_onnx to write it"
+        warn(f"{ONNX} was saved with {str(directory)!r} and is missing: {what}.")
     for name in (CONFIG, TOKENIZER_CONFIG):
         check_configuration(directory / name, _REFUSED)
     parameters, learned, network = (
