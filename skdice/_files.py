@@ -71,8 +71,7 @@ def working_on(directory: Path) -> Iterator[Path]:
     The other one is made if it is missing; if it is still empty at the end, it goes again.
     """
     is_new, work = not directory.exists(), directory / WORK
-    lock = _lock(directory)
-    try:
+    with _lock(directory):
         try:
             _move_in(directory)  # A process may have been killed here.
             for left in work.iterdir():
@@ -84,8 +83,6 @@ def working_on(directory: Path) -> Iterator[Path]:
             if is_new:
                 with suppress(OSError):  # It has files now.
                     directory.rmdir()
-    finally:
-        os.close(lock)
 
 
 @contextmanager
@@ -184,8 +181,8 @@ def _version(directory: Path) -> tuple[Path, int, int] | None:
     return place, found.st_ino, found.st_mtime_ns
 
 
-def _lock(directory: Path) -> int:
-    """Make the hidden directory inside another one; return its lock."""
+def _lock(directory: Path) -> ExitStack:
+    """Make the hidden directory inside another one; its lock ends with the value returned."""
     work = directory / WORK
     while True:
         # Other savers may make and delete both directories at any time.
@@ -199,8 +196,7 @@ def _lock(directory: Path) -> int:
             opened.callback(os.close, lock)
             _wait_for(lock, directory)
             if os.path.samestat(os.fstat(lock), work.stat()):
-                opened.pop_all()
-                return lock
+                return opened.pop_all()
 
 
 def _wait_for(lock: int, directory: Path) -> None:

@@ -37,8 +37,7 @@ def run_next(arguments: argparse.Namespace) -> None:
     places = chosen["row"].tolist()
     texts, rows, predicted = [lines[i] for i in places], [rows[i] for i in places], None
     if is_fitted:
-        has_spans = suffix in OF_SPANS
-        found = estimator.predict_entities(texts) if has_spans else estimator.predict(rows)
+        found = estimator.predict_entities(texts) if suffix in OF_SPANS else estimator.predict(rows)
         predicted = found.tolist()
     n_rounds = 0 if file is None else _tell_rounds(file)
     fields = [{"is_random": drawn} for drawn in chosen["is_random"].tolist()]
@@ -95,8 +94,7 @@ def _write_rows(path: str, task: str, rows: Any, predicted: Any, fields: Any) ->
     if task not in _COLUMNS:
         write_conll(path, rows, predicted or [["O"] * len(row) for row in rows])
         return
-    texts = [[row] if isinstance(row, str) else row for row in rows]
-    table = pd.DataFrame(texts, columns=_COLUMNS[task])
+    table = pd.DataFrame(rows, columns=_COLUMNS[task])
     table["answer" if task == "questions" else "label"] = "" if predicted is None else predicted
     table["is_random"] = [row["is_random"] for row in fields]
     write_file(path, table.to_csv(index=False).encode())

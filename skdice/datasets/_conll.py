@@ -57,17 +57,6 @@ def read_conll(
     FileNotFoundError, ValueError
         If there is no such file, a line has too few columns or an empty word or tag, the file has
         no sentences, or a parameter is invalid. Errors name the file and the line.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skdice.datasets import read_conll, write_conll
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "train.conll"
-    ...     write_conll(path, [["Anna", "smiles"], ["Hi"]], [["B-PER", "O"], ["O"]])
-    ...     read_conll(path)
-    ([['Anna', 'smiles'], ['Hi']], [['B-PER', 'O'], ['O']])
     """
     is_pair = isinstance(columns, list | tuple) and len(set(columns)) == len(columns) == 2
     if not is_pair or not all(isinstance(c, Integral) and type(c) is not bool for c in columns):

@@ -45,15 +45,10 @@ def read_doccano(path: FilePath, *, offsets: str = "utf-16") -> tuple[list[str],
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
     >>> from skdice.datasets import read_doccano, write_doccano
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "all.jsonl"
-    ...     write_doccano(path, ["😀 Anna smiles."], [[(2, 6, "PER")]])
-    ...     print(path.read_text(encoding="utf-8"), read_doccano(path))
-    {"text": "😀 Anna smiles.", "label": [[3, 7, "PER"]]}
-     (['😀 Anna smiles.'], [[(2, 6, 'PER')]])
+    >>> write_doccano("all.jsonl", ["😀 Anna smiles."], [[(2, 6, "PER")]])  # doctest: +SKIP
+    >>> read_doccano("all.jsonl")  # doctest: +SKIP
+    (['😀 Anna smiles.'], [[(2, 6, 'PER')]])
     """
     check_option("read_doccano", "offsets", offsets, ("utf-16", "characters"))
     left_out = defaultdict[str, list[int]](list)  # rows of the file, by what was in them

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ._language import THINGS, make_language
 
-# Of each frame: how a fact is told; what can be asked for, and how; the verbs in present and past,
-# some with one more way to tell it. A and B are persons, P is a place, W stands for counted things
-# and T for a year. No two verbs mean the same, and none follows from another.
+# Each frame has a line of how to tell a fact, one of what to ask for and how, and lines of verbs in
+# present and past, some with one more way to tell it. A and B are persons, P is a place, W stands
+# for counted things, T for a year. No two verbs mean the same, and none follows from another.
 _FRAMES = """
 A VERBED B | B was VERBED by A
 A Who VERBED B | B Whom did A VERB | T When did A VERB B

@@ -147,7 +147,8 @@ def write_label_studio(
         Name of the ``<Labels>`` tag.
     model_version : str, default=None
         Name of the model of which `y` are the predictions. None means that they are annotations,
-        unless spans have scores: then they are predictions of ``"skdice"``.
+        unless spans have scores: then they are predictions of ``"skdice"``. Tasks can be sorted by
+        the score of a prediction, the lowest of its entities.
     fields : list of dict, default=None
         More data of each task, such as an id. Exports have it, too.
 
@@ -156,11 +157,6 @@ def write_label_studio(
     ValueError
         If a span does not lie in its text, only some spans have a score, or a text or label cannot
         be written. The error names the row.
-
-    Notes
-    -----
-    A prediction has the lowest score of its entities, so that tasks can be sorted by it: what the
-    model is least sure of comes first.
     """
     names = {"text": text, "from_name": from_name, "model_version": model_version or "skdice"}
     for name, value in names.items():

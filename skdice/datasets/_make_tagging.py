@@ -81,7 +81,7 @@ def make_tagging(
         while len(words) < length:
             kind = rng.randrange(len(types))
             names: list[_Part] = []
-            # As many as are due if the clause has seven words besides.
+            # A clause has about seven words besides its names.
             while (n_words + 7) / (1 + ratio) >= n_inside + size / 2 and len(names) < _MOST_LISTED:
                 names.append(_write_name(rng, types[kind], types[kind - 1], size, nested))
                 n_words, n_inside = n_words + size, n_inside + size

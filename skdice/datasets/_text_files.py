@@ -30,11 +30,8 @@ def count_columns(fields: Sequence[str], separator: str, expected: str) -> str:
     return f"{got}, expected {expected}, separated by {between}."
 
 
-def read_text(path: FilePath, *, encoding: str | None = None, errors: str = "strict") -> str:
-    """Read a text file or, once, a pipe: decompressed by its suffix, without byte order mark.
-
-    The encoding is the argument of a reader, or None for UTF-8 if the reader has no such argument.
-    """
+def read_text(path: FilePath, *, encoding: str = "utf-8", errors: str = "strict") -> str:
+    """Read a text file or, once, a pipe: decompressed by its suffix, without byte order mark."""
     path = Path(path)
     if path.is_dir():
         raise FileNotFoundError(f"{path} is a directory. A file is expected.")
@@ -50,7 +47,7 @@ def read_text(path: FilePath, *, encoding: str | None = None, errors: str = "str
     return _decode(path, data, encoding, errors).removeprefix("\ufeff")
 
 
-def read_lines(path: FilePath, *, encoding: str | None = None, errors: str = "strict") -> list[str]:
+def read_lines(path: FilePath, *, encoding: str = "utf-8", errors: str = "strict") -> list[str]:
     """Read the lines of a text file, as :func:`read_text` reads it."""
     return split_lines(read_text(path, encoding=encoding, errors=errors))
 
@@ -75,20 +72,17 @@ def words_and_tags(
     return [[word for word, _ in row] for row in rows], [[tag for _, tag in row] for row in rows]
 
 
-def _decode(path: FilePath, data: bytes, encoding: str | None, errors: str) -> str:
-    name = "utf-8" if encoding is None else encoding
+def _decode(path: FilePath, data: bytes, encoding: str, errors: str) -> str:
     try:
-        return data.decode(name, errors)
+        return data.decode(encoding, errors)
     except UnicodeDecodeError as error:
-        line = 1 + len(LINE_END.findall(data[: error.start].decode(name, errors="replace")))
-        got = f"the bytes {data[error.start : error.end]!r} as {name!r} ({error.reason})"
-        advice = "Convert the file to UTF-8."
-        if encoding is not None:
-            advice = "Pass the encoding of the file, such as encoding='latin-1', or convert it."
-        raise file_error(path, line, f"cannot decode {got}. {advice}") from error
+        line = 1 + len(LINE_END.findall(data[: error.start].decode(encoding, errors="replace")))
+        got = f"the bytes {data[error.start : error.end]!r} as {encoding!r} ({error.reason})"
+        advice = "Convert the file to UTF-8; some readers take another one, as encoding='latin-1'"
+        raise file_error(path, line, f"cannot decode {got}. {advice}.") from error
     except (LookupError, TypeError) as error:
         allowed = "must be the name of a text encoding"
-        raise ValueError(f"The 'encoding' parameter {allowed}. Got {name!r}.") from error
+        raise ValueError(f"The 'encoding' parameter {allowed}. Got {encoding!r}.") from error
 
 
 def suffix_of(path: FilePath) -> str:

@@ -103,11 +103,10 @@ def words_from_spans(
         nested = list(dict.fromkeys(found))
         y.append(nested if scheme is None else write_tags(found, len(words), scheme))
     if misfits:
-        kinds = [
-            f"{len(rows)} {_KINDS[kind]}, {'kept' if kind in kept else 'left out'} "
-            f"({list_rows(sorted(set(rows)))})"
-            for kind, rows in misfits.items()
-        ]
+        kinds = []
+        for kind, places in misfits.items():
+            done = "kept" if kind in kept else "left out"
+            kinds.append(f"{len(places)} {_KINDS[kind]}, {done} ({list_rows(sorted({*places}))})")
         warnings.warn(f"Of {n_spans} spans {'; '.join(kinds)}.", stacklevel=2)
     return X, y
 

@@ -29,7 +29,7 @@ def download(name: str | os.PathLike[str], revision: str | None, token: str | No
 
 
 def upload(
-    directory: Path, repo_id: str, private: bool | None, token: str | None, commit_message: str
+    directory: Path, repo_id: str, private: bool | None, token: str | None, message: str
 ) -> None:
     """Put a saved directory in the place of an older one, in one commit; its card has the id."""
     with _explained(
@@ -43,13 +43,8 @@ def upload(
         text = card.read_text(encoding="utf-8")
         here, there = (f"from_pretrained({name!r})" for name in (directory.name, repo_id))
         card.write_text(text.replace(here, there), encoding="utf-8")
-        hub.upload_folder(
-            repo_id=repo_id,
-            folder_path=directory,
-            token=token,
-            commit_message=commit_message,
-            delete_patterns=sorted(KNOWN),
-        )
+        how: Any = {"token": token, "commit_message": message, "delete_patterns": sorted(KNOWN)}
+        hub.upload_folder(repo_id=repo_id, folder_path=directory, **how)
 
 
 @contextmanager
