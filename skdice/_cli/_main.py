@@ -10,7 +10,7 @@ from typing import Any
 
 from .._pretrained import OFFLINE
 from .._version import __version__
-from ._commands import TASKS, run_compare, run_fit, run_predict, run_report, run_score
+from ._commands import TASKS, note, run_compare, run_fit, run_predict, run_report, run_score
 from ._next import run_next
 
 _SIGPIPE_STATUS, _SIGINT_STATUS = 141, 130
@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stderr is None:  # It was closed. What is printed would go to stdout.
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
-        print("skdice: error: standard output is closed; write it to a file", file=sys.stderr)
+        note("error: standard output is closed; write it to a file")
         return 2
     try:
         try:
@@ -34,9 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if hasattr(sys.stdout, "reconfigure"):
                 sys.stdout.reconfigure(encoding="utf-8", newline="\n")
             with warnings.catch_warnings():
-                warnings.showwarning = lambda message, *_: print(
-                    f"skdice: warning: {message}", file=sys.stderr
-                )
+                warnings.showwarning = lambda message, *_: note(f"warning: {message}")
                 arguments.run(arguments)
         finally:
             sys.stdout.flush()  # Also of the help.
@@ -44,11 +42,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _SIGPIPE_STATUS
     except KeyboardInterrupt:
-        print("skdice: interrupted", file=sys.stderr)
+        note("interrupted")
         return _SIGINT_STATUS
     except (OSError, ValueError, ImportError) as error:
         lines = "\n  ".join([str(error).replace(*OFFLINE), *getattr(error, "__notes__", ())])
-        print(f"skdice: error: {lines}", file=sys.stderr)
+        note(f"error: {lines}")
         return 2
     return 0
 

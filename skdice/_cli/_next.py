@@ -7,11 +7,7 @@ from ._commands import OF_SPANS, given, load, make_estimator, note, read_data, s
 
 _OF_WORDS = (".conll", ".bio", ".iob")
 # The columns of the texts in a CSV file, by task.
-_COLUMNS = {
-    "texts": ["text"],
-    "pairs": ["sentence1", "sentence2"],
-    "questions": ["question", "context"],
-}
+_COLUMNS = {"texts": "text", "pairs": "sentence1 sentence2", "questions": "question context"}
 _N_SAMPLES = 1000  # of the random lines, for the interval of F1
 
 
@@ -94,7 +90,7 @@ def _write_rows(path: str, task: str, rows: Any, predicted: Any, fields: Any) ->
     if task not in _COLUMNS:
         write_conll(path, rows, predicted or [["O"] * len(row) for row in rows])
         return
-    table = pd.DataFrame(rows, columns=_COLUMNS[task])
+    table = pd.DataFrame(rows, columns=_COLUMNS[task].split())
     table["answer" if task == "questions" else "label"] = "" if predicted is None else predicted
     table["is_random"] = [row["is_random"] for row in fields]
     write_file(path, table.to_csv(index=False).encode())

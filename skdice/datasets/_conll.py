@@ -125,10 +125,9 @@ def write_conll(path: FilePath, X: TokenLists, y: TagSequences) -> None:
             for field, name in ((word, "X"), (tag, "y")):
                 where = f"position {j} of row {i} of {name}"
                 if field in ("", _DOCSTART) or any(char in field for char in " \t\r\n"):
-                    raise ValueError(
-                        f"Words and tags of column files must not be empty, {_DOCSTART} or have a "
-                        f"space, TAB or line end in them; {where} is {field!r}."
-                    )
+                    what = f"not be empty, {_DOCSTART} or have a space, TAB or line end in them"
+                    got = f"{where} is {field!r}"
+                    raise ValueError(f"Words and tags of column files must {what}; {got}.")
                 check_encodable(field, where)
             lines.append(f"{word} {tag}\n")
         lines.append("\n")
@@ -139,7 +138,6 @@ def write_conll(path: FilePath, X: TokenLists, y: TagSequences) -> None:
 
 def _is_gap(line: str, separator: str) -> bool:
     """Whether a line ends a sentence."""
-    if not line.startswith(_DOCSTART):
-        return not line.strip(" \t")
-    rest = line[len(_DOCSTART) :]
-    return rest == "" or rest.startswith((" ", "\t", separator))
+    rest = line.removeprefix(_DOCSTART)
+    is_mark = rest != line and (rest == "" or rest.startswith((" ", "\t", separator)))
+    return is_mark or not line.strip(" \t")

@@ -69,7 +69,7 @@ def read_doccano(path: FilePath, *, offsets: str = "utf-16") -> tuple[list[str],
         spans = []
         for i, annotation in enumerate(get_field(place, example, key, list)):
             where = f"{place}, entity {i}"
-            spans.append(check_mention(where, text, _parts(where, annotation), units=units))
+            spans.append(check_mention(where, text, _parts(where, annotation), units, shown=None))
         X.append(text)
         y.append(sorted(spans))
     warn_of_left_out(path, left_out, len(X))

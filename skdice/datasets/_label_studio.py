@@ -63,13 +63,12 @@ def read_label_studio(
         for where, result in results:
             type_, name = get_field(where, result, "type", str), result.get("from_name")
             region = result.get("to_name")
+            value = get_field(where, result, "value", dict) if type_ == "labels" else {}
+            if type_ == "choices":
+                choices.setdefault(str(name), row)
             if type_ != "labels":
                 left_out[f"results of type {type_!r}"].append(row)
-                if type_ == "choices":
-                    choices.setdefault(str(name), row)
-                continue
-            value = get_field(where, result, "value", dict)
-            if from_name not in (None, name):
+            elif from_name not in (None, name):
                 left_out[f"results of the tag {show(name)}"].append(row)
             elif type(region) is str and region != text and region in data:
                 left_out[f"regions of {region!r}"].append(row)
@@ -79,7 +78,7 @@ def read_label_studio(
                 shown = get_field(where, value, "text", str) if "text" in value else None
                 start, end = (get_field(where, value, side, int) for side in ("start", "end"))
                 for label in get_field(where, value, "labels", list):
-                    spans.append(check_mention(where, X[-1], (start, end, label), shown=shown))
+                    spans.append(check_mention(where, X[-1], (start, end, label), None, shown))
         y.append(sorted(spans))
     if choices and not any(y):
         found = f"no entities, but choices for whole texts, as in row {min(choices.values())}"

@@ -18,12 +18,7 @@ def utf16_offsets(text: str) -> list[int]:
 
 
 def check_mention(
-    place: str,
-    text: str,
-    span: Sequence[Any],
-    *,
-    units: Mapping[int, int] | None = None,
-    shown: str | None = None,
+    place: str, text: str, span: Sequence[Any], units: Mapping[int, int] | None, shown: str | None
 ) -> Span:
     """Return start, end and label of a span in a file; it must lie in its text.
 

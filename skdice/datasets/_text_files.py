@@ -78,7 +78,7 @@ def _decode(path: FilePath, data: bytes, encoding: str, errors: str) -> str:
     except UnicodeDecodeError as error:
         line = 1 + len(LINE_END.findall(data[: error.start].decode(encoding, errors="replace")))
         got = f"the bytes {data[error.start : error.end]!r} as {encoding!r} ({error.reason})"
-        advice = "Convert the file to UTF-8; some readers take another one, as encoding='latin-1'"
+        advice = "Convert it to UTF-8, or pass encoding='latin-1' or another if a reader takes one"
         raise file_error(path, line, f"cannot decode {got}. {advice}.") from error
     except (LookupError, TypeError) as error:
         allowed = "must be the name of a text encoding"

@@ -41,11 +41,10 @@ def model_card(name: str, kind: type, parameters: dict[str, Any], fitted: Fitted
         pipeline_tag=tag,
         tags=["skdice", "scikit-learn", "transformers", tag, "imbalanced-data"],
     )
+    what = f"A `{kind.__name__}` of skdice: a transformer that {task.info.summary}, fine-tuned from"
     sections = [
         f"---\n{header.to_yaml()}\n---",
-        f"# {' '.join(name.split())}\n\nA `{kind.__name__}` of skdice: a transformer that "
-        f"{task.info.summary}, fine-tuned from {'' if is_of_hub else 'the local model '}"
-        f"{base}.",
+        f"# {' '.join(name.split())}\n\n{what} {'' if is_of_hub else 'the local model '}{base}.",
         f"## Training\n\n{_table(('', ''), _training(kind, parameters, fitted))}",
     ]
     if len(fitted.choices):

@@ -103,6 +103,5 @@ def load_head(module: TextModule, directory: Path) -> None:
     missing = [name for name in keys.missing_keys if not name.startswith(TRANSFORMER)]
     with safe_open(directory / _WEIGHTS, "pt") as file:
         empty = {name for name in file.keys() if 0 in file.get_slice(name).get_shape()}  # noqa: SIM118
-    unmatched = sorted({*module.unmatched_weights, *missing, *keys.unexpected_keys} - empty)
-    if unmatched:
+    if unmatched := sorted({*module.unmatched_weights, *missing, *keys.unexpected_keys} - empty):
         raise ValueError(f"the files or the network have no weights {', '.join(unmatched[:3])}")

@@ -121,7 +121,7 @@ def test_content(write, reader, content, parts):
 
 @pytest.mark.parametrize("reader, content, message", [
     (datasets.read_pairs, b"a\tb\t1\n\xff", r"line 2: cannot decode the bytes b'\\xff' as 'utf-8'"),
-    (datasets.read_squad, b'{"data":\n\xff}', r"line 2: .*\). Convert the file to UTF-8;"),
+    (datasets.read_squad, b'{"data":\n\xff}', r"line 2: .*\). Convert it to UTF-8, or"),
     (datasets.read_label_studio, b'{"a": 1}\n{"a": "\xff"}', "line 2: cannot decode"),
     (partial(datasets.read_conll, encoding="ascii"), "a X\né X\n", "as 'ascii'.* encoding='latin"),
     (partial(datasets.read_conll, encoding="utf-99"), "a X\n", "'encoding' .* 'utf-99'"),
