@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import skdice
 from skdice.datasets import make_pairs, make_questions, make_tagging
+from skdice.metrics import get_entities
 
 from ..corpora import easy_texts
 
@@ -248,3 +249,34 @@ def test_weights_of_rows(case):
     name = list(doubled)[-1]
     if name != "predict":
         assert not all(np.array_equal(a, b) for a, b in zip(doubled[name], case.outputs[name]))
+
+
+def items_of(case):
+    """Return how many items of each class the loss counts in each row."""
+    fitted, X, y = case.fitted, case.X, case.y
+    if isinstance(fitted, skdice.DiceTokenTagger):
+        return np.array([[row.count(tag) for tag in fitted.classes_] for row in y])
+    if isinstance(fitted, skdice.DiceTextClassifier | skdice.DicePairClassifier):
+        return np.array([[label == one for one in fitted.classes_] for label in y], dtype=int)
+    if isinstance(fitted, skdice.DiceQueryTagger):  # Each word may start an entity of each query.
+        n_items = [len(fitted.queries_) * len(row) for row in X]
+        n_positive = [len(get_entities(row)) for row in y]
+    else:  # Each piece of a context may start an answer; one position more means "no answer".
+        pieces = fitted.tokenizer_.encode(X["context"].tolist(), as_words=False)
+        n_items, n_positive = pieces.lengths + 1, [1] * len(y)
+    return np.column_stack([np.subtract(n_items, n_positive), n_positive])
+
+
+@pytest.mark.parametrize("params, K", [
+    ({"loss": "wce"}, 3), ({"loss": "focal", "K": 10.0}, 10), ({"class_weight": "log"}, 3),
+    ({"class_weight": "balanced"}, None), ({"class_weight": "balanced", "max_length": 48}, None),
+])  # fmt: skip
+def test_class_weights_go_by_the_items(case, params, K):
+    """Those in several windows count once, and rows as often as their weight says."""
+    weight = np.arange(len(case.X)) % 3
+    counts = weight @ items_of(case)
+    log = np.log10((counts.sum() - counts) / counts + (K or 0))
+    expected = log if K else counts.sum() / (len(counts) * counts)
+    fitted = clone(case.estimator).set_params(**params).fit(case.X, case.y, weight)
+    loss = getattr(fitted.net_.criterion_, "loss", fitted.net_.criterion_)
+    np.testing.assert_allclose(loss.class_weight, expected, rtol=1e-6)

@@ -139,22 +139,6 @@ class TestPrediction:
         assert " ".join(internals(tagger).task.tags([found], [["a"] * 5])[0]) == expected
 
 
-def test_class_weights_are_about_starts(tiny_bert, few):
-    def weights(**parameters):
-        tagger = make(tiny_bert, max_epochs=1, **parameters).fit(*few)
-        return tagger.net_.criterion_.loss.class_weight
-
-    n_pairs = 2 * sum(map(len, few[0]))
-    n_starts = sum(map(len, spans_of(few[1])))
-    counts = np.array([n_pairs - n_starts, n_starts])
-    log = np.log10((n_pairs - counts) / counts + 10)
-    np.testing.assert_allclose(weights(K=10.0), log)
-    np.testing.assert_allclose(weights(K=10.0, max_length=16, stride=4), log)
-    np.testing.assert_allclose(weights(loss="wce", K=10.0), log)
-    np.testing.assert_allclose(weights(class_weight="balanced"), n_pairs / 2 / counts)
-    np.testing.assert_allclose(weights(class_weight={1: 5.0}), [1, 5])
-
-
 @pytest.mark.parametrize("form", [
     lambda rows: pd.Series(rows, index=range(len(rows), 0, -1)),
     lambda rows: [[list(span) for span in row] for row in rows],

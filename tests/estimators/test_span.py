@@ -14,7 +14,6 @@ from skdice.model_selection import tune_decision
 
 from ..corpora import FILLERS, LEARNING, NAMES
 from ..spies import internals
-from ..tiny_models import build_bert
 
 FAST = {"max_epochs": 2, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 ASKED = {"PER": "met ?", "LOC": "city ?"}
@@ -44,13 +43,6 @@ def easy_questions(n, seed=0, unanswerable=0.0):
 
 def make(model, **params):
     return DiceSpanExtractor(model, **{**FAST, **params})
-
-
-@pytest.fixture(scope="module")
-def exact_bert(tmp_path_factory):
-    """A tiny BERT without dropout: a fit on the same texts is the same however they are cut."""
-    path = tmp_path_factory.mktemp("exact")
-    return build_bert(path, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -84,69 +76,29 @@ FORMS = {
 }
 
 
-class TestForms:
-    @pytest.mark.parametrize("form", FORMS)
-    def test_questions(self, form):
-        X, _ = easy_questions(12)
-        table = pd.DataFrame(X, columns=["question", "context"], index=range(12, 0, -1))
-        read = internals(DiceSpanExtractor()).task.read_X
-        assert read(FORMS[form](table)) == read(X)
-
-    def test_names_of_columns(self, tiny_bert):
-        X, y = easy_questions(8)
-        table = pd.DataFrame(X, columns=["question", "context"]).assign(id=range(8))
-        extractor = make(tiny_bert, max_epochs=1).fit(table, y)
-        assert extractor.feature_names_in_.tolist() == ["question", "context"]
-        assert extractor.predict(X).tolist() == extractor.predict(table).tolist()
-        with pytest.raises(ValueError, match="'context' is not among"):
-            extractor.predict(table[["question", "id"]])
-        extractor.fit(X, y)
-        assert not hasattr(extractor, "feature_names_in_")
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_questions(form):
+    X, _ = easy_questions(12)
+    table = pd.DataFrame(X, columns=["question", "context"], index=range(12, 0, -1))
+    read = internals(DiceSpanExtractor()).task.read_X
+    assert read(FORMS[form](table)) == read(X)
 
 
-class TestWeights:
-    @pytest.mark.parametrize("loss", ["ce", "dice"])
-    def test_two_is_repetition(self, exact_bert, loss):
-        """In a single step, in which all rows are seen."""
-        X, y = easy_questions(12, unanswerable=0.3)
-        rows = [*range(12), *range(4)]
-        step = {"max_epochs": 1, "batch_size": 64, "warmup": 0, "precision": "fp32", "loss": loss}
-        plain, weighted, repeated = (make(exact_bert, **step) for _ in range(3))
-        plain.fit(X, y)
-        weighted.fit(X, y, np.bincount(rows))
-        repeated.fit([X[i] for i in rows], [y[i] for i in rows])
-        losses = [e.history_["train_loss"].iloc[0] for e in (weighted, repeated, plain)]
-        assert losses[0] == pytest.approx(losses[1], rel=1e-5)
-        assert losses[0] != pytest.approx(losses[2], rel=1e-5)
-        found, expected = (each.no_answer_score(X) for each in (weighted, repeated))
-        np.testing.assert_allclose(found, expected, atol=1e-3)
-
-    def test_classes_are_positions_without_and_with_an_answer(self, tiny_bert):
-        X, y = easy_questions(24, unanswerable=0.3)
-        weight = np.arange(24) % 3
-        # A piece a word, and the position of "no answer".
-        n_positions = np.array([len(context.split()) + 1 for _, context in X])
-        counts = np.array([n_positions.sum() - 24, 24])
-        weighted = np.array([weight @ n_positions - weight.sum(), weight.sum()])
-        log = np.log10((counts.sum() - counts) / counts + 3)
-        for sample_weight, params, expected in (
-            (None, {"loss": "wce"}, log),
-            (None, {"class_weight": "log"}, log),
-            (None, {"loss": "focal", "K": 10.0}, np.log10((counts.sum() - counts) / counts + 10)),
-            (None, {"class_weight": "balanced"}, counts.sum() / (2 * counts)),
-            (weight, {"class_weight": "balanced"}, weighted.sum() / (2 * weighted)),
-            (None, {"loss": "wce", "class_weight": {1: 5.0}}, [1, 5]),
-        ):
-            extractor = make(tiny_bert, **{"max_epochs": 1, "loss": "dice", **params})
-            loss = extractor.fit(X, y, sample_weight).net_.criterion_.loss
-            np.testing.assert_allclose(loss.class_weight, expected, rtol=1e-6)
-        # Pieces of several windows count once.
-        X = [("city ?", "the " * 60 + "oslo"), ("city ?", "rome was by")]
-        how = {"max_epochs": 1, "loss": "dice", "max_length": 24, "stride": 12}
-        loss = make(tiny_bert, **how, class_weight="balanced").fit(X, ["oslo", "rome"])
-        counts = np.array([62 + 4 - 2, 2])
-        weights = loss.net_.criterion_.loss.class_weight
-        np.testing.assert_allclose(weights, counts.sum() / (2 * counts), rtol=1e-6)
+@pytest.mark.parametrize("loss", ["ce", "dice"])
+def test_a_weight_of_two_is_repetition(quick_bert, loss):
+    """In a single step, in which all rows are seen, without dropout."""
+    X, y = easy_questions(12, unanswerable=0.3)
+    rows = [*range(12), *range(4)]
+    step = {"max_epochs": 1, "batch_size": 64, "warmup": 0, "precision": "fp32", "loss": loss}
+    plain, weighted, repeated = (make(quick_bert, **step) for _ in range(3))
+    plain.fit(X, y)
+    weighted.fit(X, y, np.bincount(rows))
+    repeated.fit([X[i] for i in rows], [y[i] for i in rows])
+    losses = [e.history_["train_loss"].iloc[0] for e in (weighted, repeated, plain)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert losses[0] != pytest.approx(losses[2], rel=1e-5)
+    found, expected = (each.no_answer_score(X) for each in (weighted, repeated))
+    np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
 def test_n_best_and_longest(answers):

@@ -3,7 +3,6 @@ import warnings
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.model_selection import cross_val_score
 
@@ -84,7 +83,7 @@ class TestStrayTags:
         return [[*tags[:-1], tag] if i == row else tags for i, tags in enumerate(y)]
 
     @pytest.mark.parametrize("tag, message", STRAY)
-    def test_a_fit_refuses_them(self, tiny_bert, corpus, tag, message):
+    def test_they_are_refused(self, tiny_bert, fitted, corpus, tag, message):
         X, y = corpus
         where = f"position {len(y[7]) - 1} of row 7 has the tag {tag!r}"
         tagger = DiceTokenTagger(tiny_bert, **FAST)
@@ -92,11 +91,9 @@ class TestStrayTags:
             tagger.fit(X, self.changed(y, 7, tag))
         with pytest.raises(ValueError, match=message):
             tagger.fit(X, y, validation=(X, self.changed(y, 7, tag)))
+        with pytest.raises(ValueError, match="has the tag"):
+            cross_val_score(tagger, X, self.changed(y, 7, tag), cv=2, error_score="raise")
         assert not hasattr(tagger, "classes_")
-
-    @pytest.mark.parametrize("tag, message", STRAY)
-    def test_a_score_refuses_them(self, fitted, corpus, tag, message):
-        X, y = corpus
         with pytest.raises(ValueError, match=message):
             fitted.score(X, self.changed(y, 7, tag))
         # Also beside no entity at all: the tags of the fit are known.
@@ -115,12 +112,6 @@ class TestStrayTags:
         assert tagger.scheme_ is None
         with pytest.raises(ValueError, match="position 0 of row 0 has the tag 'B-PER'"):
             tagger.score(X[:1], [["B-PER"] * len(X[0])])
-
-    def test_a_fold_of_a_cross_validation(self, tiny_bert, corpus):
-        X, y = corpus
-        tagger, stray = DiceTokenTagger(tiny_bert, **FAST), self.changed(y, 7, "o")
-        with pytest.raises(ValueError, match="has the tag 'o'"):
-            cross_val_score(tagger, X, stray, cv=2, error_score="raise")
 
 
 class TestPrediction:
@@ -184,22 +175,13 @@ class TestTraining:
         np.testing.assert_allclose(close, exact, atol=0.02)
         np.testing.assert_allclose(close.sum(1), 1, atol=1e-6)
 
-    def test_weights_and_background_reach_the_loss(self, tiny_bert, corpus, fitted):
-        def loss(**parameters):
-            tagger = DiceTokenTagger(tiny_bert, **FAST | {"max_epochs": 1}, **parameters)
-            return tagger.fit(*corpus).net_.criterion_
-
-        counts = pd.Series(np.concatenate(corpus[1])).value_counts().sort_index().to_numpy()
-        n = counts.sum()
-        for parameters, weight in [
-            ({"loss": "wce"}, np.log10((n - counts) / counts + 3)),
-            ({"K": 10.0}, np.log10((n - counts) / counts + 10)),
-            ({"class_weight": "balanced"}, n / (3 * counts)),
-            ({"class_weight": {"O": 0.1}}, [1, 1, 0.1]),
-        ]:
-            np.testing.assert_allclose(loss(**parameters).class_weight, weight)
-        assert loss(loss="dice").background == list(fitted.classes_).index("O")
-        assert loss(loss=DiceLoss(background=None)).background is None
+    def test_the_background_reaches_the_loss(self, tiny_bert, corpus):
+        for loss, background in (("dice", 2), (DiceLoss(background=None), None)):
+            how = FAST | {"max_epochs": 1, "loss": loss, "class_weight": {"O": 0.1}}
+            tagger = DiceTokenTagger(tiny_bert, **how).fit(*corpus)
+            assert tagger.classes_.tolist() == ["B-LOC", "B-PER", "O"]
+            assert tagger.net_.criterion_.background == background
+            np.testing.assert_allclose(tagger.net_.criterion_.class_weight, [1, 1, 0.1])
 
 
 LONGER = FAST | {"max_epochs": 6}
