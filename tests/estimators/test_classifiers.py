@@ -153,19 +153,6 @@ class TestSeveralLabels:
         assert weight[2].tolist() == [1, 1]
 
 
-class TestTables:
-    def test_column_names(self, tiny_bert):
-        X, y = easy_pairs(12)
-        X = pd.DataFrame(X, columns=["left", "right"])
-        classifier = make_pairs(tiny_bert, max_epochs=1).fit(X, y)
-        assert classifier.feature_names_in_.tolist() == ["left", "right"]
-        with pytest.raises(ValueError, match=r"\['left', 'right'\]; got \['right', 'left'\]"):
-            classifier.predict(X[["right", "left"]])
-        classifier.fit(X.to_numpy(), y)
-        assert not hasattr(classifier, "feature_names_in_")
-        assert not hasattr(classifier, "n_features_in_")
-
-
 STILL = {"lr": 1e-12, "head_lr": 1e-12, "max_epochs": 1}
 
 

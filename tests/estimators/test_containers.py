@@ -154,6 +154,23 @@ def test_what_is_made_of_them_is_the_same(use, task, tiny_bert):
     assert repr(use(cls(tiny_bert, **FAST), X_in, y_in)) == expected
 
 
+@pytest.mark.parametrize("cls, rows, names, other, message", [
+    (DicePairClassifier, easy_pairs, ["a", "b"], ["b", "a"], r"\['a', 'b'\]; got \['b', 'a'\]"),
+    (DiceSpanExtractor, easy_questions, ["question", "context"], ["question", "id"],
+     "'context' is not among"),
+])  # fmt: skip
+def test_columns_are_those_of_the_fit(cls, rows, names, other, message, tiny_bert):
+    X, y = rows(12)
+    table = pd.DataFrame(X, columns=names).assign(id=range(12))
+    fitted = cls(tiny_bert, **FAST).fit(table[names], y)
+    assert fitted.feature_names_in_.tolist() == names
+    assert fitted.predict(X).tolist() == fitted.predict(table[names]).tolist()
+    with pytest.raises(ValueError, match=message):
+        fitted.predict(table[other])
+    fitted.fit(table[names].to_numpy(), y)
+    assert not hasattr(fitted, "feature_names_in_")
+
+
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("cls, names, message", [
     (DiceTextClassifier, "ab", r"must have one column of texts; got 2 columns: \['a', 'b'\]"),
