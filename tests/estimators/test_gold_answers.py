@@ -48,9 +48,8 @@ def test_an_answer_without_offset_is_a_word(text, context, start, n_several, ans
 
 @pytest.mark.parametrize("on_misaligned", ["repair", "raise", "skip"])
 def test_an_answer_that_is_no_word_anywhere_is_counted(on_misaligned):
-    with pytest.warns(
-        UserWarning, match=r"2 answers without .* inside of other words .*\(rows 0, 2\)"
-    ):
+    message = r"2 answers without .* inside of other words .*\(rows 0, 2\)"
+    with pytest.warns(UserWarning, match=message):
         gold = align_answers(["art", "", "on"], ["starts", "a", "London"], on_misaligned)
     assert (gold.spans, gold.n_misaligned) == ([(2, 5), None, (1, 3)], 2)
 

@@ -86,20 +86,13 @@ class TestSums:
 
     def training_set(self):
         dataset = make_dataset([4, 3, 5, 6, 3, 4], weighted=True)
-        dataset = replace(
-            dataset, target=np.random.default_rng(1).integers(0, 3, dataset.item_offsets[-1])
-        )
+        target = np.random.default_rng(1).integers(0, 3, dataset.item_offsets[-1])
         group = np.array([0, 1, 0, 1, 1, 1])
         draw = Draw(group, np.array([2, 4]), np.array([2, 2]))
         return TrainingSet(
-            dataset=dataset,
-            labels=[0, 1, 2],
-            counts=np.ones(3),
-            background=0,
-            binary=False,
-            group=group,
-            draw=draw,
-        )
+            dataset=replace(dataset, target=target), labels=[0, 1, 2], counts=np.ones(3),
+            background=0, binary=False, group=group, draw=draw,
+        )  # fmt: skip
 
     @pytest.mark.parametrize("loss", [DiceLoss, TverskyLoss, SelfAdjustingDiceLoss])
     @pytest.mark.parametrize("more", [

@@ -17,8 +17,6 @@ peft = pytest.importorskip("peft")
 
 R = 4
 LORA = peft.LoraConfig(r=R)
-# peft has defaults for the other families.
-# Of each family the linear layers that LoRA has by default, all from 32 to 32, in two layers.
 KINDS = {
     "dora": peft.LoraConfig(r=R, use_dora=True, lora_dropout=0.1),
     "all linear": peft.LoraConfig(r=R, target_modules="all-linear", use_rslora=True),

@@ -193,13 +193,8 @@ class TestDuplicates:
 
 class TestRandomRows:
     def test_share_and_seed(self, tagger):
-        for n, share, expected in (
-            (10, 0.1, 1),
-            (50, 0.1, 5),
-            (10, 0.5, 5),
-            (10, 1, 10),
-            (9, 0, 0),
-        ):
+        cases = ((10, 0.1, 1), (50, 0.1, 5), (10, 0.5, 5), (10, 1, 10), (9, 0, 0))
+        for n, share, expected in cases:
             found = choose_rows(tagger, POOL, n, random_share=share, random_state=3)
             assert found["is_random"].sum() == expected
             again = choose_rows(tagger, POOL, n, random_share=share, random_state=3)

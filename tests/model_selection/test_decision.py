@@ -341,8 +341,6 @@ def test_errors_of_folds(tiny_bert):
         tune_decision(classifier, X, y, cv=1)
     with pytest.raises(ValueError, match="need two rows of each class; got 3 rows"):
         tune_decision(classifier, X[:3], [0, 0, 1], cv=2)
-    with pytest.raises(ValueError, match="'background_bias' parameter"):
-        DiceTokenTagger(tiny_bert, background_bias="folds").fit(*easy_corpus(4))
 
 
 def warned(recwarn):

@@ -124,10 +124,7 @@ def writes(models, directory):
     with patch.object(DirectoryCheckpoint, "save", lambda self, state: saves.append(state)):
         estimator.fit(X, y)
     estimator.save_pretrained(directory / f"saved-{RANK}")
-    return {
-        "n_saves": len(saves),
-        "progress": [name for name, _ in estimator.net_.callbacks],
-    }
+    return {"n_saves": len(saves), "progress": [name for name, _ in estimator.net_.callbacks]}
 
 
 def faults(models, directory):

@@ -4,18 +4,15 @@ A step that asks a GPU for a number makes the GPU and the host wait for each oth
 """
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 
+from ..processes import run_python
+
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +24,7 @@ def job(tiny_bert, tmp_path_factory):
     if not is_real and (torch.version.cuda or torch.version.hip):
         pytest.skip("needs a GPU, or the CPU build of torch to pretend that there is one")
     file = tmp_path_factory.mktemp("waits") / "waits.json"
-    args = ["real" if is_real else "pretended", tiny_bert, str(file)]
-    ended = subprocess.run(
-        [sys.executable, "-m", "tests.nn.wait_job", *args], cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=600,
-    )  # fmt: skip
-    assert ended.returncode == 0, ended.stdout
+    run_python("-m", "tests.nn.wait_job", "real" if is_real else "pretended", tiny_bert, file)
     return json.loads(file.read_text(encoding="utf-8"))
 
 

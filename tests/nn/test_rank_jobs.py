@@ -1,25 +1,16 @@
 import importlib.util
-import os
 import pickle
 import signal
 import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ..processes import run_python
 from ..tiny_models import build_bert
 from .rank_cases import EXACT, run_exact
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
-# On a CPU, since every process of a job takes a GPU of its own.
-OFFLINE = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-ENVIRONMENT = {**os.environ, **OFFLINE, "CUDA_VISIBLE_DEVICES": ""}
-SECONDS = 600
-JOB = "tests.nn.rank_job"
 HAS_ACCELERATE = importlib.util.find_spec("accelerate") is not None
 
 
@@ -46,12 +37,9 @@ def ranks(directory):
     if HAS_ACCELERATE:
         launcher = ["accelerate.commands.launch", "--multi_gpu", "--num_processes=2"]
         launcher += ["--main_process_port", free_port()]
-    job = subprocess.run(
-        [sys.executable, "-m", *launcher, "--module", JOB, str(directory), free_port()], cwd=ROOT,
-        env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        timeout=SECONDS,
-    )  # fmt: skip
-    assert job.returncode == 0, job.stdout
+    job = ("--module", "tests.nn.rank_job", directory, free_port())
+    # On a CPU, since every process of a job takes a GPU of its own.
+    run_python("-m", *launcher, *job, CUDA_VISIBLE_DEVICES="")
     return [pickle.loads((directory / f"{rank}.pickle").read_bytes()) for rank in (0, 1)]
 
 

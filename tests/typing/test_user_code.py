@@ -1,12 +1,12 @@
 import re
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from ..processes import ROOT, run_python
+
 USER_CODE = Path(__file__).with_name("user_code.py")
 OPTIONS = {"mypy": [], "pyright": ["--pythonpath", sys.executable]}
 
@@ -20,6 +20,4 @@ def test_code_of_users(checker, tmp_path):
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     readme = tmp_path / "readme.py"
     readme.write_text("\n".join(blocks), "utf-8")
-    command = [sys.executable, "-m", checker, *OPTIONS[checker], USER_CODE, readme]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_python("-m", checker, *OPTIONS[checker], USER_CODE, readme)
