@@ -1,3 +1,4 @@
+import pickle
 import signal
 import warnings
 
@@ -40,6 +41,7 @@ def test_a_process_that_is_killed_in_mid_trial(storage):
         assert search.cv_results_["trial_number"].tolist() == list(range(1, n_trials + 1))
         states = [trial.state.name for trial in trials_of(storage)]
         assert states == ["RUNNING", *["COMPLETE"] * n_trials]
+        assert len(pickle.loads(pickle.dumps(search)).study_.trials) == n_trials + 1
         assert n_baselines(search) == 1
 
 
