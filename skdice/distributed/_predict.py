@@ -221,8 +221,7 @@ def _make_job(
         kind = pa.string()
     else:
         kind = pa.list_(pa.int8()) if task.is_multilabel else pa.array(task.class_names).type
-    weights = inner.net_.module_.state_dict()
-    before = [_learned(step) for step in steps]
+    weights, before = inner.net_.module_.state_dict(), _learned(steps)
     made_by = [before, task, weights, inner.max_length_, inner.runtime, columns, keep, output]
     return Job(source, destination, columns, keep, pa.field(output, kind), digest(made_by))
 

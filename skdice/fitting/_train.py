@@ -27,8 +27,8 @@ from ..nn import (
     Training,
     current_ranks,
     denormals_flushed,
+    generators_of,
     history_of,
-    seed_generators,
     seeded,
 )
 from ._network import NET_SETTINGS, make_batcher, make_net, network_of
@@ -268,7 +268,8 @@ def _initialize(
     if ranks.count > 1:
         ranks.copy_first(module.state_dict().values())
         own = np.random.SeedSequence([run.seed, ranks.index]).generate_state(1)
-        seed_generators(int(own[0]), net.device)
+        for generator in generators_of(net.device):
+            generator.manual_seed(int(own[0]))
     return checkpoint, state
 
 

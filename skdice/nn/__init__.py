@@ -8,17 +8,16 @@ from ._net import TextNet, features_of
 from ._onnx import BATCH_TOKENS, copy_exported, onnx_network
 from ._runtime import (
     PRECISIONS,
-    Precision,
     Ranks,
     Runtime,
     count_processes,
     current_ranks,
     denormals_flushed,
     failing_together,
+    generators_of,
     is_first_process,
     resolve_device,
     resolve_precision,
-    seed_generators,
     seeded,
     shared_seed,
     works_on,

@@ -34,8 +34,7 @@ class StepGraphs:
     ) -> None:
         self._compute, self._device, self._before = compute, device, before
         self._n_seen: Counter[Hashable] = Counter()
-        self._inputs: dict[Hashable, Batch] = {}
-        self._replays: dict[Hashable, Callable[[], Tensor]] = {}
+        self._graphs: dict[Hashable, tuple[Batch, Callable[[], Tensor]]] = {}
         self._pool: Any = None
         self._has_failed = False
 
@@ -44,25 +43,26 @@ class StepGraphs:
         shape = tuple((name, tensor.shape, tensor.dtype) for name, tensor in batch.items())
         self._n_seen[shape] += 1
         is_common = self._n_seen[shape] > _N_EAGER
-        if is_common and shape not in self._replays and not self._has_failed:
+        if is_common and shape not in self._graphs and not self._has_failed:
             inputs = {name: tensor.to(self._device) for name, tensor in batch.items()}
             # All graphs of a fit use this memory in turn.
             self._pool = self._pool or torch.cuda.graph_pool_handle()
             try:
-                self._replays[shape] = capture(lambda: self._compute(inputs, True), self._pool)
-                self._inputs[shape] = inputs
+                replay = capture(lambda: self._compute(inputs, True), self._pool)
+                self._graphs[shape] = inputs, replay
             except RuntimeError as error:  # A graph cannot hold some operator.
                 self._has_failed = True
                 why = str(error).partition("\n")[0]
                 warn(f"The steps of this fit cannot be CUDA graphs, so they take more time: {why}")
-        if shape not in self._replays:
+        if shape not in self._graphs:
             return self._compute(to_device(batch, self._device), False)
-        for name, place in self._inputs[shape].items():
+        places, replay = self._graphs[shape]
+        for name, place in places.items():
             is_on_gpu = place.device.type == "cuda"
             source = batch[name].pin_memory() if is_on_gpu else batch[name]
             place.copy_(source, non_blocking=True)
         self._before()
-        return self._replays[shape]()
+        return replay()
 
 
 def capture(function: Callable[[], Tensor], pool: Any) -> Callable[[], Tensor]:
@@ -81,10 +81,8 @@ def capture(function: Callable[[], Tensor], pool: Any) -> Callable[[], Tensor]:
 def pad_prepared(batch: Batch, pad_id: int) -> Batch:
     """Pad the texts of pairs, if a batch has them one by one, to a multiple of 8 pieces."""
     found = dict(batch)
-    for text in ("first", "second"):
-        for what, fill in (("ids", pad_id), ("mask", 0), ("types", 0)):
-            name = f"{text}_{what}"
-            if name in batch:
-                more = -batch[name].shape[1] % PADDED_MULTIPLE
-                found[name] = pad(batch[name], (0, more), value=fill)
+    for name in batch:
+        if name.startswith(("first_", "second_")):
+            more = -batch[name].shape[1] % PADDED_MULTIPLE
+            found[name] = pad(batch[name], (0, more), value=pad_id if name.endswith("_ids") else 0)
     return found

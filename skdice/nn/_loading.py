@@ -48,14 +48,14 @@ class Encoder(NamedTuple):
 
 def load_transformer(
     auto_class: str, model: str, n_labels: int
-) -> tuple[Any, list[str], list[str], list[str] | None]:
+) -> tuple[Any, set[nn.Parameter], list[str], list[str] | None]:
     """Load a model in float32; its head may be new, its encoder must be in the checkpoint.
 
-    Returns the transformer; the names of the new parameters of its ``base_model``; the names of the
-    weights that only the checkpoint or only the model has, or that have another shape; and the
-    labels of the checkpoint's head, None without a head. A pooler, which some families count as
-    encoder, belongs to the head if it is new. A model that cannot be loaded raises a ValueError,
-    and so do weights of the encoder that are missing or have another shape.
+    Returns the transformer; the new parameters of its ``base_model``; the names of the weights that
+    only the checkpoint or only the model has, or that have another shape; and the labels of the
+    checkpoint's head, None without a head. A pooler, which some families count as encoder, belongs
+    to the head if it is new. A model that cannot be loaded raises a ValueError, and so do weights
+    of the encoder that are missing or have another shape.
     """
     import transformers
 
@@ -88,7 +88,8 @@ def load_transformer(
     unmatched = set(info["missing_keys"]) | mismatched | set(info["unexpected_keys"])
     are_told = labels != [f"LABEL_{i}" for i in range(len(labels))]
     is_trained = are_told and type(transformer).__name__ in trained
-    return transformer, new_in_encoder, sorted(unmatched), labels if is_trained else None
+    new = {transformer.get_parameter(name) for name in new_in_encoder}
+    return transformer, new, sorted(unmatched), labels if is_trained else None
 
 
 def describe_encoder(model: str, *, sees_case: bool) -> Encoder:
@@ -146,20 +147,19 @@ def read_model(
     limits = (encoder.n_positions, tokenizer.tokenizer.model_max_length)
     known = [n for n in limits if n and n < 10**9]
     longest = min(known, default=_DEFAULT_MAX_LENGTH)
-    if max_length is None:
-        return TextReader(tokenizer, longest), encoder
-    if frame.n_special < max_length <= min(known, default=max_length):
-        return TextReader(tokenizer, int(max_length)), encoder
-    raise ValueError(
-        f"The 'max_length' parameter of {owner} must be None or an int in the range "
-        f"[{frame.n_special + 1}, {longest}] for {model!r}. Got {max_length!r} instead."
-    )
+    length = longest if max_length is None else int(max_length)
+    if not frame.n_special < length <= min(known, default=length):
+        raise ValueError(
+            f"The 'max_length' parameter of {owner} must be None or an int in the range "
+            f"[{frame.n_special + 1}, {longest}] for {model!r}. Got {max_length!r} instead."
+        )
+    return TextReader(tokenizer, length), encoder
 
 
-def replace_token_types(transformer: Any, n_types: int) -> list[str]:
-    """Give the table of token types ``n_types`` rows, all equal to its first; return its name.
+def replace_token_types(transformer: Any, n_types: int) -> nn.Embedding | None:
+    """Give the table of token types ``n_types`` rows, all equal to its first; return the table.
 
-    The list is empty unless the transformer has exactly one such table.
+    It is None unless the transformer has exactly one such table.
     """
     tables = {
         name: table
@@ -167,13 +167,14 @@ def replace_token_types(transformer: Any, n_types: int) -> list[str]:
         if name.endswith("token_type_embeddings") and isinstance(table, nn.Embedding)
     }
     if len(tables) != 1:
-        return []
+        return None
     ((name, table),) = tables.items()
     if table.num_embeddings != n_types:
         rows = table.weight[:1].detach().repeat(n_types, 1)
-        transformer.set_submodule(name, nn.Embedding.from_pretrained(rows, freeze=False))
+        table = nn.Embedding.from_pretrained(rows, freeze=False)
+        transformer.set_submodule(name, table)
         transformer.config.type_vocab_size = n_types
-    return [f"{name}.weight"]
+    return table
 
 
 def freeze(transformer: Any, n_layers: int, head: set[nn.Parameter]) -> list[nn.Module]:

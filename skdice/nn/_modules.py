@@ -65,9 +65,10 @@ class TextModule(nn.Module):
         self._has_own_types = n_token_types is not None
         self.type_table: nn.Embedding | None = None
         if n_token_types is not None:
-            replaced = replace_token_types(self.transformer, n_token_types)
-            self._new_in_encoder += replaced
-            if not replaced:
+            table = replace_token_types(self.transformer, n_token_types)
+            if table is not None:
+                self._new_in_encoder |= set(table.parameters())
+            else:
                 width = self.transformer.get_input_embeddings().embedding_dim
                 rows = torch.zeros(n_token_types, width)
                 self.type_table = nn.Embedding.from_pretrained(rows, freeze=False)
@@ -81,9 +82,7 @@ class TextModule(nn.Module):
         # The model of peft that wraps the transformer; a tuple hides it from torch's list of parts.
         self._adapted: tuple[Any, ...] = ()
         if peft_config is not None:
-            head = self.head_parameters()
-            self._adapted = (add_adapters(self.transformer, peft_config, head),)
-            self._keep_names_of(head)
+            self._adapted = (add_adapters(self.transformer, peft_config, self.head_parameters()),)
         self.dropout = nn.Dropout(getattr(self.transformer.config, "hidden_dropout_prob", 0.1))
         self._frozen: list[nn.Module] = []
         if n_frozen_layers is not None:
@@ -144,16 +143,9 @@ class TextModule(nn.Module):
     def merge_adapters(self) -> None:
         """Add the adapters to the weights of the transformer, and take them out."""
         for adapted in self._adapted:
-            head = self.head_parameters()
             self.transformer = adapted.merge_and_unload()
             vars(self.transformer).pop("peft_config", None)
-            self._keep_names_of(head)
         self._adapted = ()
-
-    def _keep_names_of(self, head: set[nn.Parameter]) -> None:
-        """Note the present names of weights of the encoder that count as head."""
-        named = self.transformer.named_parameters()
-        self._new_in_encoder = [name for name, weight in named if weight in head]
 
     def _load_saved_head(self, model: str) -> None:
         """Load the head of a saved network of this kind, if ``model`` is a directory with one."""
@@ -179,10 +171,9 @@ class TextModule(nn.Module):
 
     def head_parameters(self) -> set[nn.Parameter]:
         """Return the parameters that are not part of the pretrained encoder."""
-        named, of_all = dict(self.transformer.named_parameters()), self.named_parameters()
-        encoder = set(self.transformer.base_model.parameters())
-        own = {w for name, w in of_all if not name.startswith((TRANSFORMER, "members."))}
-        return own | set(named.values()) - encoder | {named[key] for key in self._new_in_encoder}
+        encoder = set(self.transformer.base_model.parameters()) - self._new_in_encoder
+        named = self.named_parameters()
+        return {w for name, w in named if not (w in encoder or name.startswith("members."))}
 
 
 class TokenModule(TextModule):

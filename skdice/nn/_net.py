@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -140,17 +140,14 @@ class TextNet(NeuralNet):
         """
         if not self.initialized_:
             self.initialize()
+        module = self.module_
         # The piece for padding is looked up, too.
         pieces = np.append(X.batcher.dataset.input_ids.values, X.batcher.pad_id)
         try:
-            with (
-                _ctrl_c_told_apart(),
-                compact_embedding(self.module_, pieces),
-                own_attention(self.module_),
-            ):
+            with _ctrl_c_told_apart(), compact_embedding(module, pieces), own_attention(module):
                 self.initialize_optimizer()  # The parameters may be others than before.
                 self.steps_ = steps = Steps(
-                    module=self.module_,
+                    module=module,
                     criterion=self.criterion_,
                     optimizer=self.optimizer_,
                     sampler=X,
@@ -166,9 +163,8 @@ class TextNet(NeuralNet):
                 # A fit that a callback ends before its first step still takes that step.
                 n_left = 0 if steps.is_stopped and n_done else self.max_epochs - n_done
                 try:
-                    self.fit_loop(X, y, epochs=n_left, **fit_params)
-                except _EndOfFit:
-                    pass
+                    with suppress(_EndOfFit):
+                        self.fit_loop(X, y, epochs=n_left, **fit_params)
                 finally:
                     self.notify("on_train_end", X=X, y=y)
                 if (n_over := steps.n_planned - steps.n_steps) and steps.is_stopped:
@@ -179,7 +175,7 @@ class TextNet(NeuralNet):
                         f"{time_shown(each * n_over)} more."
                     )
         finally:  # A pickle of the net is as large as its weights.
-            self.module_.zero_grad(set_to_none=True)
+            module.zero_grad(set_to_none=True)
             self.optimizer_ = self.steps_ = None
         return self
 
@@ -275,15 +271,10 @@ class TextNet(NeuralNet):
         logits = torch.zeros((n_items, self.module_.n_outputs), device=device)
         is_on_gpu = torch.device(device).type == "cuda"
         batcher = replace(batcher, device=device)
-        how: dict[str, Any] = {
-            "desc": "predict",
-            "unit": "piece",
-            "unit_scale": True,
-            "leave": False,
-        }
+        how: dict[str, Any] = {"desc": "predict", "unit": "piece", "unit_scale": True}
         hides = HIDES_BARS if verbose and ranks.index == 0 else True
         n_all, n_read, begin = int(lengths[windows].sum()), 0, time.monotonic()
-        bar = tqdm(total=n_all, delay=_BAR_SECONDS, disable=hides, **how)
+        bar = tqdm(total=n_all, delay=_BAR_SECONDS, disable=hides, leave=False, **how)
         tells = verbose and bar.disable and self.steps_ is None
         attention = own_attention(self.module_) if is_on_gpu else nullcontext()
         precision = autocast(self.predict_precision, self.device)
@@ -300,9 +291,7 @@ class TextNet(NeuralNet):
                     tells, left = False, seconds * (n_all / n_read - 1)
                     tqdm.write(f"predict: about {time_shown(left)} more", file=sys.stderr)
         logits = logits.cpu()
-        if ranks.count > 1:
-            ranks.add_up([logits])
-        return logits.numpy()
+        return (logits if ranks.count == 1 else ranks.sum(logits)).numpy()
 
 
 @contextmanager
@@ -312,12 +301,10 @@ def _ctrl_c_told_apart() -> Iterator[None]:
     def stop(*args: object) -> None:
         raise _CtrlC
 
+    before = signal.getsignal(signal.SIGINT)
     is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    with ExitStack() as stack:
+        if is_main and before is signal.default_int_handler:
+            stack.callback(signal.signal, signal.SIGINT, before)
+            signal.signal(signal.SIGINT, stop)
         yield
-        return
-    signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)

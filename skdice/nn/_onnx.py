@@ -50,21 +50,6 @@ def _silent() -> Iterator[None]:
             logging.disable(level)
 
 
-@_silent()
-def _checked_session(module: TextModule, path: Path, max_length: int) -> Any:
-    """Return the session of an ONNX file, compared with torch; write the file if it is missing."""
-    module = copy.deepcopy(module).cpu()
-    for member in (module, *module.members):
-        # The fused attention of torch becomes more operators than its formula has.
-        member.transformer.set_attn_implementation("eager")
-    module.eval()
-    if not path.exists():
-        trace(module, _make_batch(module, _TRACED, max_length)).save(path)
-    session = open_session(path)
-    compare(session, module, max_length)
-    return session
-
-
 def trace(module: TextModule, batch: Batch) -> Any:
     """Return a ``torch.onnx.ONNXProgram`` for any number of rows, pieces and items."""
     axes = {name: {0: "batch", 1: "length"} for name in batch}
@@ -154,9 +139,11 @@ def onnx_network(
     return lambda batch: _run(sessions[runtime], batch)[0]
 
 
+@_silent()
 def _make_session(
     module: TextModule, runtime: str, max_length: int, verbose: bool, keep: Path | None
 ) -> Any:
+    """Return the session of a network's ONNX file, after a comparison with torch."""
     try:
         for package in ("onnx", "onnxruntime", "onnxscript"):
             importlib.import_module(package)
@@ -166,7 +153,14 @@ def _make_session(
         path = Path(place, "network.onnx")
         if not copy_exported(module, path) and verbose:
             sys.stderr.write(f"predict: exporting the network for runtime={runtime!r}, once\n")
-        session = _checked_session(module, path, max_length)
+        module = copy.deepcopy(module).cpu().eval()
+        for member in (module, *module.members):
+            # The fused attention of torch becomes more operators than its formula has.
+            member.transformer.set_attn_implementation("eager")
+        if not path.exists():
+            trace(module, _make_batch(module, _TRACED, max_length)).save(path)
+        session = open_session(path)
+        compare(session, module, max_length)
         if keep is not None:
             if len(list(path.parent.iterdir())) > 1:
                 raise ValueError("The network has more than 2 GB, too much for an ONNX file.")
@@ -203,7 +197,6 @@ def _find_outliers(path: Path, batch: Batch) -> list[str]:
     return [layer for layer, name in reads.items() if name in inexact]
 
 
-@_silent()
 def _quantise(path: Path, batch: Batch) -> Path:
     """Write a network in int8, each column of a weight with a scale of its own.
 

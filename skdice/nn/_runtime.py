@@ -88,25 +88,9 @@ def seeded(seed: int, device: str) -> Iterator[None]:
     """
     gpus = [device] if torch.device(device).type == "cuda" else []
     with _ONE_AT_A_TIME, torch.random.fork_rng(gpus, device_type="cuda"):
-        seed_generators(seed, device)
+        for generator in generators_of(device):
+            generator.manual_seed(seed)
         yield
-
-
-def seed_generators(seed: int, device: str) -> None:
-    """Draw torch's random numbers on the CPU and the device from ``seed`` from now on."""
-    for generator in _generators(device):
-        generator.manual_seed(seed)
-
-
-def generator_states(device: str | torch.device) -> list[Tensor]:
-    """Return the states of torch's generators, on the CPU and the device."""
-    return [generator.get_state() for generator in _generators(device)]
-
-
-def set_generator_states(device: str | torch.device, states: list[Tensor]) -> None:
-    """Set what :func:`generator_states` returned."""
-    for generator, state in zip(_generators(device), states):
-        generator.set_state(state)
 
 
 def shared_seed(random_state: Any, device: str) -> int:
@@ -123,14 +107,14 @@ def shared_seed(random_state: Any, device: str) -> int:
     return seed if ranks.count == 1 else ranks.gather(seed)[0]
 
 
-def _generators(device: str | torch.device) -> list[torch.Generator]:
+def generators_of(device: str | torch.device) -> list[torch.Generator]:
     """Return torch's generators of the CPU and, if that is a GPU, of the device."""
-    where, generators = torch.device(device), [torch.default_generator]
-    if where.type == "cuda":
-        torch.cuda.init()  # There are none before.
-        index = torch.cuda.current_device() if where.index is None else where.index
-        generators.append(torch.cuda.default_generators[index])
-    return generators
+    where = torch.device(device)
+    if where.type != "cuda":
+        return [torch.default_generator]
+    torch.cuda.init()  # There are none before.
+    index = torch.cuda.current_device() if where.index is None else where.index
+    return [torch.default_generator, torch.cuda.default_generators[index]]
 
 
 @contextmanager

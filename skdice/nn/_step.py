@@ -15,7 +15,7 @@ from ..losses import CombinedLoss, Loss, SumsMemory
 from ._batching import Batch, StepSampler, to_device
 from ._graphs import StepGraphs, pad_prepared
 from ._modules import TextModule
-from ._runtime import ALONE, Ranks, autocast, generator_states, set_generator_states
+from ._runtime import ALONE, Ranks, autocast, generators_of
 
 AnyLoss = Loss | CombinedLoss
 Forward = Callable[[Batch], Tensor]
@@ -149,12 +149,13 @@ class Steps:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what the next step depends on, besides weights and history, in all processes."""
+        states = [generator.get_state() for generator in generators_of(self.device)]
         return {
             "optimizer_": self.optimizer.state_dict(),
             "scaler_": self._scaler.state_dict(),
             "memory_": self._memory.state_dict(),
             "rng": json.dumps(self.sampler.rng.bit_generator.state),
-            "torch_rng": [self.ranks.gather(part) for part in generator_states(self.device)],
+            "torch_rng": [self.ranks.gather(state) for state in states],
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -163,8 +164,8 @@ class Steps:
         self._scaler.load_state_dict(state["scaler_"])
         self._memory.load_state_dict(state["memory_"])
         self.sampler.rng.bit_generator.state = json.loads(state["rng"])
-        own = [part[self.ranks.index].clone() for part in state["torch_rng"]]
-        set_generator_states(self.device, own)
+        for generator, part in zip(generators_of(self.device), state["torch_rng"]):
+            generator.set_state(part[self.ranks.index].clone())
 
 
 @dataclass(eq=False, repr=False)
@@ -246,15 +247,17 @@ def accumulate_gradient(
     # The graph of a single batch fits into memory, so the batch need not run twice.
     is_kept = len(batches) == 1
     states, outputs = [], []
+    generators = generators_of(batches[0]["input_ids"].device)
     with torch.set_grad_enabled(is_kept):
         for batch, target in zip(batches, targets):
-            states.append(generator_states(batch["input_ids"].device))
+            states.append([generator.get_state() for generator in generators])
             outputs.append(_output(loss, forward(batch), *target))
     of_step = _of_sums if loss.additive else _of_logits
     value, gradients = of_step(loss, outputs, scale, ranks, remember)
     for i, (batch, output, gradient) in enumerate(zip(batches, outputs, gradients)):
         if not is_kept:
-            set_generator_states(batch["input_ids"].device, states[i])
+            for generator, state in zip(generators, states[i]):
+                generator.set_state(state)
             output = _output(loss, forward(batch), *targets[i])
         torch.autograd.backward([part[0] for part in output], gradient)
     return value
