@@ -138,8 +138,7 @@ def write_label_studio(
     X : list, Series or array of str
     y : list of list of (start, end, label)
         The entities of each text, also with a score as a fourth, such as ``predict_entities`` gives
-        them. None but those of the configuration of the project are shown. None writes texts that
-        nobody has annotated.
+        them. The tool shows the labels that its project has. None writes texts without annotations.
     text : str, default="text"
         Name of the ``<Text>`` tag, and the key of the data.
     from_name : str, default="label"

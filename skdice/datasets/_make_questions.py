@@ -11,7 +11,7 @@ from .._typing import SquadAnswer
 from ._facts import RELATIONS, Fact, Names, draw_fact, list_names
 from ._squad import make_question_table
 
-# Words of three sentences, the fewest of a context, and of one more.
+# The words of three sentences, which a context has at least, and of one more sentence.
 _LENGTH_OF_THREE, _LENGTH_OF_ONE = 22, 9
 
 

@@ -52,10 +52,7 @@ def _squeeze(text: str) -> str:
 
 
 def warn_of_left_out(path: FilePath, left_out: Mapping[str, list[int]], n_texts: int) -> None:
-    """Warn, in the name of the caller's caller, of what was left out, in which rows of a file.
-
-    It is an error if no texts are left.
-    """
+    """Warn the caller's caller of what was left out of a file; without any text it is an error."""
     rows_of = {kind: list_rows(sorted({*rows})) for kind, rows in left_out.items()}
     shown = "; ".join(f"{kind}: {len(left_out[kind])} ({rows})" for kind, rows in rows_of.items())
     if not n_texts:

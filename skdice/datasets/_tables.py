@@ -50,8 +50,7 @@ def split_records(
 
 
 def _parse_quoted(path: FilePath, text: str, separator: str) -> list[Record]:
-    # Not pandas.read_csv: it fills short rows, has no numbers of lines, and takes text after a
-    # closing quote.
+    # Not pandas.read_csv: it fills short rows, counts no lines, takes text after closing quotes.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     records = []
     number = 1
@@ -76,8 +75,7 @@ def texts_and_labels(
 ) -> tuple[list[Any], np.ndarray]:
     """Return the texts of each row and its label, which is in the last one of the columns.
 
-    The first row is a header if a column has a name. Labels are of dtype int64 if all are integers,
-    else of type str. A first label that seems to be a header is an error.
+    A column's name makes the first row a header. Labels are int64 if all are integers, else str.
     """
     places = _find_columns(path, owner, columns, records[0][1])
     has_header = any(isinstance(column, str) for column in columns.values())

@@ -53,10 +53,7 @@ def read_lines(path: FilePath, *, encoding: str = "utf-8", errors: str = "strict
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of a file, which end in LF, CRLF or CR.
-
-    All other line separators of Unicode are data: U+2028 may be a token.
-    """
+    """Return the lines of a file, which end in LF, CRLF or CR only: U+2028 may be a token."""
     lines = LINE_END.split(text)
     return lines if lines[-1] else lines[:-1]
 

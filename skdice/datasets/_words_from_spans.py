@@ -43,11 +43,10 @@ def words_from_spans(
         Scheme of the tags. With None y is rows of (start, end, label) by words, which may overlap,
         for ``DiceQueryTagger(decode="nested")``.
     on_misaligned : {"expand", "raise", "skip"}, default="expand"
-        What is done with spans that cut a word or reach out of their text: they get the whole word
-        and lose what is outside, are an error, or are left out. White space at the ends of a span
-        is cut off, and spans without a word, and those that overlap with another one (without
-        ``scheme=None``), are left out; or both are an error. A warning counts what does not fit, by
-        kind and with the rows.
+        Spans that cut a word or reach out of their text are expanded to whole words inside it, are
+        an error, or are left out. White space at the ends of a span is cut off, and spans without a
+        word, or that overlap with another one (unless ``scheme=None``), are left out; with "raise"
+        these are errors, too. A warning counts what does not fit, by kind and with the rows.
 
     Returns
     -------

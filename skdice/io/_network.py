@@ -92,10 +92,7 @@ def _set_up_tokenizer(directory: Path, fitted: Fitted) -> None:
 
 
 def load_head(module: TextModule, directory: Path) -> None:
-    """Load all weights but the transformer's into a module whose transformer is loaded.
-
-    It is a ValueError if the files or the network have weights that the other one lacks.
-    """
+    """Load all weights but the transformer's; a ValueError names weights that do not match."""
     head = load_file(directory / HEAD) if (directory / HEAD).exists() else {}
     members = {name.split(".")[1] for name in head if name.startswith("members.")}
     module.members.extend([copy.deepcopy(module) for _ in members])
