@@ -59,15 +59,14 @@ def read_doccano(path: FilePath, *, offsets: str = "utf-16") -> tuple[list[str],
             what = "labels of the text" if key == "cats" else key.lower()
             for _ in get_field(place, example, key, list) if example.get(key) else ():
                 left_out[what].append(row)
-        keys = ("label", "labels", "entities")
-        key = next((key for key in keys if example.get(key) is not None), "")
-        if not key:
+        keys = [key for key in ("label", "labels", "entities") if example.get(key) is not None]
+        if not keys:
             left_out["texts without annotations"].append(row)
             continue
         is_utf16 = offsets == "utf-16" and not text.isascii()
         units = {unit: i for i, unit in enumerate(utf16_offsets(text))} if is_utf16 else None
         spans = []
-        for i, annotation in enumerate(get_field(place, example, key, list)):
+        for i, annotation in enumerate(get_field(place, example, keys[0], list)):
             where = f"{place}, entity {i}"
             spans.append(check_mention(where, text, _parts(where, annotation), units, shown=None))
         X.append(text)
