@@ -280,3 +280,12 @@ def test_class_weights_go_by_the_items(case, params, K):
     fitted = clone(case.estimator).set_params(**params).fit(case.X, case.y, weight)
     loss = getattr(fitted.net_.criterion_, "loss", fitted.net_.criterion_)
     np.testing.assert_allclose(loss.class_weight, expected, rtol=1e-6)
+
+
+def test_class_weights_go_by_the_labels(case):
+    """Those of starts and ends are 0 and 1."""
+    has_places = isinstance(case.fitted, skdice.DiceQueryTagger | skdice.DiceSpanExtractor)
+    *others, last = [0, 1] if has_places else case.fitted.classes_
+    fitted = clone(case.estimator).set_params(class_weight={last: 5.0}).fit(case.X, case.y)
+    loss = getattr(fitted.net_.criterion_, "loss", fitted.net_.criterion_)
+    np.testing.assert_array_equal(loss.class_weight, [1.0] * len(others) + [5.0])
