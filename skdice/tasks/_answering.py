@@ -119,22 +119,18 @@ class Answering(Task):
         return replace(self, tuning=tuning, n_misaligned=rows.y.n_misaligned)
 
     def encode(
-        self,
-        rows: Sequence[Row],
-        reader: TextReader,
-        answers: Sequence[Span | None] | None = None,
-        weight: np.ndarray | None = None,
-        number: np.ndarray | None = None,
+        self, rows: Sequence[Row], reader: TextReader, learned: Rows | None = None
     ) -> EncodedQuestions:
-        """Return questions with their contexts as windows of pieces."""
+        """Return questions with their contexts as windows; of rows to learn with targets."""
         questions, contexts = [question for question, _ in rows], contexts_of(rows)
-        encoded = encode_questions(
+        answers, number = (None, None) if learned is None else (learned.y.spans, learned.number)
+        return encode_questions(
             questions, contexts, reader, self.stride, answers=answers, number=number
         )
-        return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
-        encoded = self.encode(rows.X, reader, rows.y.spans, rows.weight, rows.number)
+        encoded = self.encode(rows.X, reader, rows)
+        encoded = replace(encoded, dataset=replace(encoded.dataset, weight=rows.weight))
         if len(encoded.uncovered):
             uncovered = list_rows(rows.number[encoded.uncovered].tolist())
             warn(

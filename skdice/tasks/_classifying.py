@@ -16,7 +16,7 @@ from ..metrics import RowCounts, count_rows
 from ..text import EncodedDataset, Similarities, TextReader, encode_rows
 from ._decisions import BinaryThreshold, Decision, LabelThresholds, ShiftedArgmax
 from ._goal import F1, Goal
-from ._rows import ClassLabels, Label, Row, Rows
+from ._rows import ClassLabels, Label, Labelled, Row, Rows
 from ._targets import check_indicator, check_known_columns, check_labels, is_indicator
 from ._task import HeadSpec, LabelFacts, Network, TaskInfo, TeachableTask, TrainingSet
 
@@ -75,16 +75,14 @@ class Classifying(TeachableTask):
                 f"{self.owner} needs at least two classes in y; got one class, {classes[0]!r}."
             )
         check_loss_classes(loss, len(classes))
-        several = f"with more than two classes; y has {list_some(classes)}"
-        is_asked = self.threshold is not None and not len(self.classes)
-        if len(classes) > 2 and is_asked:
-            raise not_allowed(self.owner, "threshold", f"'auto' or 'cv' {several}", self.threshold)
-        if self.pos_label is None:
-            return
-        if len(classes) > 2:
-            raise not_allowed(self.owner, "pos_label", f"None {several}", self.pos_label)
-        if self.pos_label not in classes:
-            allowed = f"a label of y: {list_some(classes)}"
+        allowed, are_several = f"a label of y: {list_some(classes)}", len(classes) > 2
+        if are_several:
+            several = f"with more than two classes; y has {list_some(classes)}"
+            allowed = f"None {several}"
+            if self.threshold is not None and not len(self.classes):
+                words = f"'auto' or 'cv' {several}"
+                raise not_allowed(self.owner, "threshold", words, self.threshold)
+        if self.pos_label is not None and (are_several or self.pos_label not in classes):
             raise not_allowed(self.owner, "pos_label", allowed, self.pos_label)
 
     def learn(self, rows: Rows, facts: LabelFacts, reader: TextReader) -> Self:
@@ -100,12 +98,7 @@ class Classifying(TeachableTask):
         return replace(self, classes=classes, decision=decision)
 
     def encode(
-        self,
-        rows: Sequence[Row],
-        reader: TextReader,
-        target: np.ndarray | None = None,
-        weight: np.ndarray | None = None,
-        number: np.ndarray | None = None,
+        self, rows: Sequence[Row], reader: TextReader, number: np.ndarray | None = None
     ) -> EncodedDataset:
         """Return rows as windows of pieces, each an item. A warning names the rows that are cut."""
         dataset, needed = encode_rows(rows, self.info.n_texts, reader, self.truncation, number)
@@ -120,7 +113,7 @@ class Classifying(TeachableTask):
                 f"max_length={needed.max()} would hold them all.",
                 TruncationWarning,
             )
-        return replace(dataset, target=target, weight=weight, offset=self.offset(rows))
+        return replace(dataset, offset=self.offset(rows))
 
     def offset(self, rows: Sequence[Row]) -> np.ndarray | None:
         """Return what is added to the logits of a network, or None."""
@@ -130,13 +123,13 @@ class Classifying(TeachableTask):
         """Return the class index of each row or, for several labels, a matrix of 0 and 1."""
         labels = rows.y.values
         target = labels if self.is_multilabel else np.searchsorted(self.classes, labels)
-        indices: np.ndarray = target.astype(np.int64)
-        return indices
+        return np.asarray(target, dtype=np.int64)
 
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
         target = self.targets(rows)
-        dataset = self.encode(rows.X, reader, target, rows.weight, rows.number)
-        weight, shift = dataset.text_weight, dataset.offset
+        dataset = self.encode(rows.X, reader, rows.number)
+        dataset = replace(dataset, target=target, weight=rows.weight)
+        weight = dataset.text_weight
         if self.is_multilabel:
             counts = np.stack([weight @ (1 - target), weight @ target], axis=1)
             group = dataset.positives_first(np.any(target, axis=1))
@@ -152,7 +145,7 @@ class Classifying(TeachableTask):
             background=None if positive is None else 1 - positive,
             binary=positive is not None,
             group=group,
-            shift=shift,
+            shift=dataset.offset,
         )
 
     @property
@@ -254,8 +247,7 @@ class Classifying(TeachableTask):
             cells = np.stack([is_actual & is_predicted, is_predicted, is_actual])
             if weight is not None:
                 cells = cells * (weight[:, None] if self.is_multilabel else weight)
-            total: np.ndarray = cells.sum(axis=1)
-            return total
+            return np.asarray(cells.sum(axis=1))
 
         def score(decision: Decision) -> float:
             if goal.has_floor:
@@ -273,15 +265,13 @@ class Classifying(TeachableTask):
             goal.warn_if_missed({f"the label {n!r}": found for n, found in zip(names, reached)})
         return replace(self, decision=decision)
 
-    def label(self, rows: Sequence[Row], network: Network) -> list[tuple[ClassLabels, np.ndarray]]:
+    def label(self, rows: Sequence[Row], network: Network) -> Labelled:
         found = self.row_logits(rows, network)
         p = expit(found) if self.is_multilabel else softmax(found, axis=1)
         predicted = ClassLabels((found > 0).astype(np.int64), self.classes)
         return self.taught(self.class_names, predicted, p)
 
-    def taught(
-        self, classes: Sequence[Label], predicted: ClassLabels, p: np.ndarray
-    ) -> list[tuple[ClassLabels, np.ndarray]]:
+    def taught(self, classes: Sequence[Label], predicted: ClassLabels, p: np.ndarray) -> Labelled:
         columns = [classes.index(name) for name in self.class_names]
         p = p[:, columns]
         if self.is_multilabel:

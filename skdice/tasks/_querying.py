@@ -146,25 +146,20 @@ class Querying(WordTask):
         )
 
     def encode(
-        self,
-        sentences: Sequence[Row],
-        reader: TextReader,
-        spans: list[list[tuple[int, int, str]]] | None = None,
-        weight: np.ndarray | None = None,
+        self, sentences: Sequence[Row], reader: TextReader, learned: Rows | None = None
     ) -> EncodedQueries:
-        """Return sentences with each query as windows of pieces."""
+        """Return sentences with each query as windows of pieces; of rows to learn with targets."""
         assert self.queries is not None
-        numbered = None
-        if spans is not None:
+        spans = None
+        if learned is not None:
             number = {label: i for i, label in enumerate(self.labels)}
-            numbered = [[(start, end, number[label]) for start, end, label in row] for row in spans]
+            spans = [[(a, b, number[label]) for a, b, label in row] for row in learned.y.spans]
         queries = [self.queries[label] for label in self.labels]
-        encoded = encode_queries(sentences, queries, reader, self.stride, spans=numbered)
-        return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
+        return encode_queries(sentences, queries, reader, self.stride, spans=spans)
 
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
-        spans = rows.y.spans
-        encoded = self.encode(rows.X, reader, spans, rows.weight)
+        encoded = self.encode(rows.X, reader, rows)
+        encoded = replace(encoded, dataset=replace(encoded.dataset, weight=rows.weight))
         if encoded.n_uncovered:
             warn(
                 f"{encoded.n_uncovered} entities are longer than what neighbouring windows share "
@@ -179,7 +174,7 @@ class Querying(WordTask):
         return TrainingSet(
             dataset=dataset,
             labels=[0, 1],
-            counts=_count(encoded, spans),
+            counts=_count(encoded, rows.y.spans),
             background=0,
             binary=True,
             group=group,

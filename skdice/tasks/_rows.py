@@ -1,6 +1,6 @@
 """The rows of a fit: read, weighted and split."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -16,6 +16,8 @@ from ..exceptions import hidden
 Row: TypeAlias = Sequence[str]
 # A class of a classifier, a tag or a type of entities.
 Label: TypeAlias = str | int | float
+# Labels of all rows, with the probability of each; a row may have several.
+Labelled: TypeAlias = Sequence[tuple[Any, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +61,7 @@ class Rows:
         """The class of each row as a number, if each has one class."""
         if not isinstance(self.y, ClassLabels) or self.y.names is not None:
             return None
-        number: np.ndarray = np.unique(self.y.values, return_inverse=True)[1]
-        return number
+        return np.asarray(np.unique(self.y.values, return_inverse=True)[1])
 
     @property
     def group_numbers(self) -> np.ndarray | None:
@@ -78,9 +79,7 @@ class Rows:
 
     def join(self, other: "Rows") -> "Rows":
         """Return these rows and others, which are in no group."""
-        weights = [
-            np.ones(len(part)) if part.weight is None else part.weight for part in (self, other)
-        ]
+        weights = [np.ones(len(x)) if x.weight is None else x.weight for x in (self, other)]
         return Rows(
             [*self.X, *other.X],
             self.y.join(other.y) if hasattr(self.y, "join") else [*self.y, *other.y],
@@ -91,16 +90,14 @@ class Rows:
 
     def distinct(self) -> "Rows":
         """Return each distinct row of a classifier once; its weight is the sum of its copies'."""
-        labels: list[Any] = self.y.values.tolist()
         groups = [None] * len(self) if self.groups is None else self.groups
-        keys = [*zip(self.X, map(repr, labels), map(repr, groups))]
-        first = {key: i for i, key in reversed([*enumerate(keys)])}
-        if len(first) == len(self):
+        keys = zip(self.X, map(repr, self.y.values.tolist()), map(repr, groups))
+        number, distinct = number_distinct(keys)
+        if len(distinct) == len(self):
             return self
-        place = {i: number for number, i in enumerate(sorted(first.values()))}
-        of_row = np.array([place[first[key]] for key in keys])
-        total = np.bincount(of_row, self.weight).astype(np.float32)
-        return replace(self.take(np.array([*place])), weight=total)
+        _, first = np.unique(number, return_index=True)
+        total = np.bincount(number, self.weight).astype(np.float32)
+        return replace(self.take(first), weight=total)
 
     def used(self, kept: np.ndarray | None = None) -> "Rows":
         """Return the rows that were kept and have a weight above 0."""
@@ -161,21 +158,22 @@ def split_folds(
     The groups are those of the rows or, if the rows have none, those that are given.
     """
     groups = groups if rows.groups is None else rows.groups
-    classes = rows.strata if groups is None else None
-    kinds = classes if classes is not None else range(len(rows)) if groups is None else groups
-    number, _ = number_distinct(kinds)
-    sizes = np.bincount(number)
-    most, needed = len(sizes), "two rows"
+    kinds: Iterable[Any] = range(len(rows))
+    kind, needed = KFold, "two rows"
     if groups is not None:
-        needed = "rows of two groups"
-    elif classes is not None:
-        most, needed = sizes.min(), "two rows of each class"
+        kind, needed, kinds = GroupKFold, "rows of two groups", groups
+    elif (strata := rows.strata) is not None:
+        kind, needed, kinds = StratifiedKFold, "two rows of each class", strata
+    number, distinct = number_distinct(kinds)
+    most = len(distinct)
+    if kind is StratifiedKFold:
+        sizes = np.bincount(number)
+        most = int(sizes.min())
         if len(sizes) > 2:  # A class may be missing in a fold.
-            most, needed = sizes.max(), "two rows of a class"
+            most, needed = int(sizes.max()), "two rows of a class"
     if most < 2:
         raise ValueError(f"Out-of-fold predictions need {needed}; got {len(rows)} rows.")
-    kind = StratifiedKFold if classes is not None else KFold if groups is None else GroupKFold
-    cv = kind(min(n_folds, int(most)), shuffle=True, random_state=seed)
+    cv = kind(min(n_folds, most), shuffle=True, random_state=seed)
     # A class may have fewer rows than there are folds.
     with hidden(UserWarning):
         return list(cv.split(number, number, number))

@@ -36,7 +36,7 @@ from ..text import (
     keep_above,
 )
 from ._goal import F1, Goal, choose_decision, score_candidates
-from ._rows import Label, Row, Rows
+from ._rows import Label, Labelled, Row, Rows
 from ._task import HeadSpec, LabelFacts, Network, Task, TaskInfo, TeachableTask, TrainingSet
 
 # Larger biases would make the sum of the logits of a sentence infinite.
@@ -188,32 +188,22 @@ class Tagging(WordTask, TeachableTask):
             tuning=self.tuning if facts.has_entities and "O" in facts.classes else None,
         )
 
-    def encode(
-        self,
-        sentences: Sequence[Row],
-        reader: TextReader,
-        tags: Sequence[Row] | None = None,
-        weight: np.ndarray | None = None,
-    ) -> EncodedDataset:
+    def encode(self, sentences: Sequence[Row], reader: TextReader) -> EncodedDataset:
         """Return sentences as windows of pieces, an item for each word."""
         assert self.stride is not None
-        stride, with_shapes, target = self.stride, bool(self.word_shapes), None
-        if tags is not None:
-            index = {tag: i for i, tag in enumerate(self.classes.tolist())}
-            target = np.array([index[tag] for row in tags for tag in row], dtype=np.int64)
-        dataset = encode_words(sentences, reader, stride, with_shapes=with_shapes)
-        return replace(dataset, target=target, weight=weight)
+        return encode_words(sentences, reader, self.stride, with_shapes=bool(self.word_shapes))
 
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
-        dataset = self.encode(rows.X, reader, rows.y, rows.weight)
-        target, background = dataset.target, self.background
-        assert target is not None
+        index = {tag: i for i, tag in enumerate(self.class_names)}
+        target = np.array([index[tag] for row in rows.y for tag in row], dtype=np.int64)
+        dataset = replace(self.encode(rows.X, reader), target=target, weight=rows.weight)
+        background = self.background
         weight = np.repeat(dataset.text_weight, np.diff(dataset.item_offsets))
         counts = np.bincount(target, weight, minlength=len(self.classes))
         group = None if background is None else dataset.positives_first(target != background)
         return TrainingSet(
             dataset=dataset,
-            labels=self.classes.tolist(),
+            labels=self.class_names,
             counts=counts,
             background=background,
             binary=False,
@@ -331,14 +321,12 @@ class Tagging(WordTask, TeachableTask):
         bias = choose_decision(gold, found, biases, labels, goal, rows.weight)
         return replace(self, bias=bias, threshold=0.0)
 
-    def label(
-        self, rows: Sequence[Row], network: Network
-    ) -> list[tuple[list[list[str]], np.ndarray]]:
+    def label(self, rows: Sequence[Row], network: Network) -> Labelled:
         return self.taught(self.class_names, *self.predict_scored(rows, network))
 
     def taught(
         self, classes: Sequence[Label], predicted: list[list[str]], p: Sequence[np.ndarray]
-    ) -> list[tuple[list[list[str]], np.ndarray]]:
+    ) -> Labelled:
         # Sentences without words, or with a tag that this fold does not have, are not used.
         is_used = [bool(tags) and set(tags) <= set(self.classes.tolist()) for tags in predicted]
         sure = [row.max(axis=1).min() if used else 0.0 for row, used in zip(p, is_used)]

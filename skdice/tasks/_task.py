@@ -15,7 +15,7 @@ from ..losses import Loss
 from ..metrics import RowCounts, count_rows
 from ..text import Draw, EncodedDataset, TextReader, capped
 from ._goal import F1, Goal
-from ._rows import Label, Row, Rows
+from ._rows import Label, Labelled, Row, Rows
 
 # The kinds of tasks: by these names the rules of "auto", the networks, the metrics and the command
 # know them.
@@ -157,13 +157,13 @@ class TrainingSet:
         counts, background = self.counts, self.background
         if counts.ndim == 1 and background is None and average == "micro":
             return math.inf
-        of_class = counts[:, 1] if counts.ndim == 2 else counts
-        if counts.ndim == 1 and background is not None:
-            of_class = np.delete(counts, background)
-        of_class = of_class[of_class > 0]
-        if average == "micro" or not len(of_class):
-            return float(of_class.sum())
-        return float(of_class.min())
+        if counts.ndim == 2:
+            counts = counts[:, 1]
+        elif background is not None:
+            counts = np.delete(counts, background)
+        counts = counts[counts > 0]
+        is_one_set = average == "micro" or not len(counts)
+        return float(counts.sum() if is_one_set else counts.min())
 
     def loss_of_constant(self, loss: Any, n_outputs: int) -> float:
         """Return the loss if every item gets the log shares of the classes as its logits.
@@ -213,8 +213,7 @@ def correct_draw(
     """
 
     def log_share(is_one: np.ndarray) -> np.ndarray:
-        share_of_ones: np.ndarray = np.log((weight * share) @ is_one) - np.log(weight @ is_one)
-        return share_of_ones
+        return np.asarray(np.log((weight * share) @ is_one) - np.log(weight @ is_one))
 
     with np.errstate(divide="ignore", invalid="ignore"):
         if target.ndim == 1:
@@ -364,13 +363,11 @@ class TeachableTask(Task):
     """A task that can be learned from rows without labels, once these have been labelled."""
 
     @abstractmethod
-    def label(self, rows: Sequence[Row], network: Network) -> list[tuple[Any, np.ndarray]]:
+    def label(self, rows: Sequence[Row], network: Network) -> Labelled:
         """Return labels of all rows with the probability of each row's, once or several times."""
 
     @abstractmethod
-    def taught(
-        self, classes: Sequence[Label], predicted: Any, p: Any
-    ) -> list[tuple[Any, np.ndarray]]:
+    def taught(self, classes: Sequence[Label], predicted: Any, p: Any) -> Labelled:
         """Return the predictions of a teacher as labels with probabilities, as :meth:`label` does.
 
         ``predicted`` are labels as :meth:`read_y` returns them. The columns of ``p`` are the
