@@ -155,5 +155,4 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
     def _row_logits(self, X: TextRows) -> np.ndarray:
         """Return the logits of X, of a table with the columns of the fit."""
         inner = self._ready()
-        self._check_feature_names(X)
-        return inner.task.row_logits(inner.task.read_X(X), inner.network)
+        return inner.task.row_logits(inner.read_X(X), inner.network)

@@ -143,12 +143,10 @@ class DiceTokenTagger(WordTagger[Tagging]):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        for name, others in (("n_frozen_layers", "None or 0"), ("peft_config", "None")):
+        if not self.word_shapes or self.word_shapes == "auto":
+            return
+        why = "with word_shapes=True, whose table lies below all layers and is trained"
+        for name, allowed in (("n_frozen_layers", "None or 0"), ("peft_config", "None")):
             value = getattr(self, name)
-            is_asked_for = self.word_shapes and self.word_shapes != "auto"
-            if is_asked_for and value is not None and value != 0:
-                allowed = (
-                    f"{others} with word_shapes=True, whose table lies below all layers and is "
-                    "trained"
-                )
-                raise not_allowed(type(self).__name__, name, allowed, value)
+            if value is not None and value != 0:
+                raise not_allowed(type(self).__name__, name, f"{allowed} {why}", value)

@@ -116,15 +116,10 @@ class WordTagger(TextEstimator[T]):
                 check_spaced(text, i, _NO_SPACES)
         offsets = [checked_split(split, text, i) for i, text in enumerate(texts)]
         sentences = [[text[a:b] for a, b in spans] for text, spans in zip(texts, offsets)]
-        return object_array(
-            [
-                [
-                    entity._replace(start=spans[entity.start][0], end=spans[entity.end - 1][1])
-                    for entity in entities
-                ]
-                for entities, spans in zip(self.predict_spans(sentences, threshold), offsets)
-            ]
-        )
+        found = self.predict_spans(sentences, threshold)
+        for row, spans in zip(found, offsets):
+            row[:] = [e._replace(start=spans[e.start][0], end=spans[e.end - 1][1]) for e in row]
+        return found
 
     def predict_iter(self, X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
         """Tag a stream of sentences in flat memory.

@@ -287,27 +287,27 @@ def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswer
     for i, (row, context) in enumerate(zip(rows, contexts)):
         answers = _read_gold(row, i)
         found = [_find(answer, context, i, on_misaligned) for answer in answers]
-        spans = [span for span in found if span is not None]
-        if answers and not spans and on_misaligned != "skip":
+        pairs = [(answer, span) for answer, span in zip(answers, found) if span is not None]
+        learned, span = pairs[0] if pairs else (None, None)
+        if answers and span is None and on_misaligned != "skip":
             shown = " or ".join(_shorten(answer.text) for answer in answers[:3])
             raise ValueError(
                 f"The answer of row {i} must be in its context; {shown} is nowhere in it. "
                 f"on_misaligned='skip' leaves it out."
             )
-        learned = next((a for a, span in zip(answers, found) if span is not None), None)
         if learned is not None and learned.start is None:
             places, are_words = find_word(learned.text, context)
             if not are_words:
                 inside_words.append(i)
             elif len(places) > 1:
                 repeated[i] = len(places)
-        first.append(spans[0] if spans else None)
-        if spans or not answers:
+        first.append(span)
+        if span is not None or not answers:
             kept.append(i)
-        for answer, span in zip(answers, found):
-            if not answer.is_at_start(context) or not spans:
+        for answer, place in zip(answers, found):
+            if not answer.is_at_start(context) or span is None:
                 misaligned.append(i)
-                n_left_out += span is None
+                n_left_out += place is None
     if misaligned:
         warn(
             f"{count_of(len(misaligned), 'answer')} not at the answer_start: "

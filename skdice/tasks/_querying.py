@@ -36,16 +36,22 @@ _CHUNK_SENTENCES = 512
 # Logits to try as thresholds; of equally good ones the first is taken.
 _THRESHOLDS: list[float] = sorted((np.arange(-40, 41) / 10).tolist(), key=abs)
 
-# The queries of common types of entities, and other names of these types.
-_QUERIES = {
-    "person": "Which people are mentioned by their name, be they real or invented?",
-    "location": "Which places are mentioned: countries, cities, regions, mountains, rivers, roads?",
-    "organization": "Which organisations are mentioned: companies, parties, teams, agencies?",
-    "misc": "Which other names are mentioned: nationalities, languages, events, works, products?",
+# The queries of common types of entities, by the names that a type may have.
+_ASKED = {
+    "person per pers people": "Which people are mentioned by their name, be they real or invented?",
+    "location loc place": (
+        "Which places are mentioned: countries, cities, regions, mountains, rivers, roads?"
+    ),
+    "organization org organisation company": (
+        "Which organisations are mentioned: companies, parties, teams, agencies?"
+    ),
+    "misc miscellaneous": (
+        "Which other names are mentioned: nationalities, languages, events, works, products?"
+    ),
     "gpe": "Which countries, cities and states are mentioned that have a government?",
-    "facility": "Which buildings, airports, bridges and other constructions are mentioned?",
-    "vehicle": "Which cars, ships, planes and other vehicles are mentioned?",
-    "weapon": "Which weapons are mentioned, such as guns, bombs and missiles?",
+    "facility fac": "Which buildings, airports, bridges and other constructions are mentioned?",
+    "vehicle veh": "Which cars, ships, planes and other vehicles are mentioned?",
+    "weapon wea": "Which weapons are mentioned, such as guns, bombs and missiles?",
     "norp": "Which nationalities, religions and political groups are mentioned?",
     "product": "Which products are mentioned by their name?",
     "event": "Which events are mentioned by their name, such as wars, storms and games?",
@@ -60,22 +66,11 @@ _QUERIES = {
     "ordinal": "Which ordinal numbers are mentioned, such as first and second?",
     "cardinal": "Which plain numbers are mentioned?",
     "disease": "Which diseases, disorders and symptoms are mentioned?",
-    "chemical": "Which chemicals and drugs are mentioned?",
-    "gene": "Which genes and proteins are mentioned?",
+    "chemical drug": "Which chemicals and drugs are mentioned?",
+    "gene protein dna": "Which genes and proteins are mentioned?",
     "species": "Which species of animals, plants and microbes are mentioned?",
 }
-_OTHER_NAMES = {
-    "person": ("per", "pers", "people"),
-    "location": ("loc", "place"),
-    "organization": ("org", "organisation", "company"),
-    "misc": ("miscellaneous",),
-    "facility": ("fac",),
-    "vehicle": ("veh",),
-    "weapon": ("wea",),
-    "chemical": ("drug",),
-    "gene": ("protein", "dna"),
-}
-_QUERIES |= {other: _QUERIES[name] for name, others in _OTHER_NAMES.items() for other in others}
+_QUERIES = {name: query for names, query in _ASKED.items() for name in names.split()}
 
 # The spans of each sentence: pairs of the lowest of its three logits and the entity.
 Found: TypeAlias = list[list[tuple[float, Entity]]]
