@@ -121,7 +121,8 @@ def parametrised(cls: type[T]) -> type[T]:
     """Make the fields of a class its parameters.
 
     The section "Parameters" of its docstring describes the parameters that the class adds; it
-    becomes a list of all parameters. ``%(name)s`` is replaced by ``_texts[name]`` of the class.
+    becomes a list of all parameters. ``%(name)s`` is replaced by ``_texts[name]`` of the class, and
+    ``%(attributes)s`` by the sections "Attributes" of its bases.
     """
     made = dataclass(eq=False, repr=False, kw_only=True)(cls)
     # Signatures show types, not what stands beside them.
@@ -130,7 +131,8 @@ def parametrised(cls: type[T]) -> type[T]:
     if cls.__doc__:  # None under python -OO.
         # As from Python 3.13 on, docstrings lose their common indentation.
         doc = inspect.cleandoc(cls.__doc__) + "\n"
-        for name, text in getattr(made, "_texts", {}).items():
+        texts = {"attributes": _attributes(made), **getattr(made, "_texts", {})}
+        for name, text in texts.items():
             doc = doc.replace(f"%({name})s\n", textwrap.dedent(text))
         section, entries = "Parameters\n----------\n", _document(made)
         made.__doc__ = re.sub(
@@ -152,6 +154,13 @@ def _document(cls: Any) -> str:
         lines.append(f"{name} : {parameter.kind}{'' if default is MISSING else end}\n")
         lines += [f"    {line}\n" for line in parameter.doc.splitlines() if line]
     return "".join(usual + rare if len(rare) > 1 else usual)
+
+
+def _attributes(cls: Any) -> str:
+    """Return the entries of the sections "Attributes" in the docstrings of the bases of a class."""
+    docs = [inspect.cleandoc(base.__doc__ or "") for base in cls.__mro__[1:]]
+    section = r"^Attributes\n-+\n((?:.+\n)+)"
+    return "".join(re.findall(section, "\n\n".join([*docs, ""]), re.MULTILINE))
 
 
 def check_number(

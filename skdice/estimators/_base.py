@@ -29,37 +29,10 @@ from ._teacher import ask_teacher
 T = TypeVar("T", bound=Task)
 V = TypeVar("V")
 
-# Parts of the docstrings of all estimators.
+# A part of the docstrings of all estimators.
 _CONTAINERS = """\
     X and y may be lists, arrays, columns and tables of pandas, or anything that has ``to_list``,
     ``tolist`` or ``to_pandas``, such as those of polars, pyarrow and Hugging Face datasets.
-"""
-FITTED_ATTRIBUTES = """\
-    loss_ : Loss
-        The loss that was used, with all parameters set.
-    choices_ : DataFrame
-        A row for each parameter that was left open: ``parameter``, the ``value`` that was taken,
-        and ``why``, in a sentence.
-    runs_ : DataFrame
-        A row for each network of the fit, numbered from 1 on: its ``loss``, learning rate ``lr``,
-        ``max_epochs``, the ``epochs`` that it made, its ``best_epoch``, the ``score`` of that epoch
-        on rows to validate on, and whether it ``began_again`` with a third of the rate,
-        ``is_finished``, and ``is_kept``, alone or merged with others.
-    history_ : DataFrame
-        A row for each network (``run``, from 1 on) and epoch: training loss, validation score,
-        learning rate, number of texts, seconds.
-    negative_ratio_ : float or None
-        The ``negative_ratio`` that was used; None if every epoch has all texts.
-    max_epochs_, lr_ : int, float
-        The ``max_epochs`` and ``lr`` that were used.
-    best_epoch_ : int
-        Epoch of the weights that are kept; of several networks, that of the first.
-    interrupted_ : bool
-        Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
-    max_length_ : int
-    net_ : skorch net
-        To be read only: ``net_.history``, ``net_.module_`` (the torch module),
-        ``net_.callbacks_``.
 """
 _INTERRUPTED = (
     "The estimator can be used: it has the weights of the last step or, with patience, of the best "
@@ -112,9 +85,37 @@ class TextEstimator(SavedEstimator, Generic[T]):
 
     What a fit has learned is one value, which ``internals`` has with all that other modules of the
     library ask of an estimator.
+
+    Attributes
+    ----------
+    loss_ : Loss
+        The loss that was used, with all parameters set.
+    choices_ : DataFrame
+        A row for each parameter that was left open: ``parameter``, the ``value`` that was taken,
+        and ``why``, in a sentence.
+    runs_ : DataFrame
+        A row for each network of the fit, numbered from 1 on: its ``loss``, learning rate ``lr``,
+        ``max_epochs``, the ``epochs`` that it made, its ``best_epoch``, the ``score`` of that epoch
+        on rows to validate on, and whether it ``began_again`` with a third of the rate,
+        ``is_finished``, and ``is_kept``, alone or merged with others.
+    history_ : DataFrame
+        A row for each network (``run``, from 1 on) and epoch: training loss, validation score,
+        learning rate, number of texts, seconds.
+    negative_ratio_ : float or None
+        The ``negative_ratio`` that was used; None if every epoch has all texts.
+    max_epochs_, lr_ : int, float
+        The ``max_epochs`` and ``lr`` that were used.
+    best_epoch_ : int
+        Epoch of the weights that are kept; of several networks, that of the first.
+    interrupted_ : bool
+        Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
+    max_length_ : int
+    net_ : skorch net
+        To be read only: ``net_.history``, ``net_.module_`` (the torch module),
+        ``net_.callbacks_``.
     """
 
-    _texts: ClassVar[dict[str, str]] = {"attributes": FITTED_ATTRIBUTES, "containers": _CONTAINERS}
+    _texts: ClassVar[dict[str, str]] = {"containers": _CONTAINERS}
     _tuned: ClassVar[str | None] = None  # what "auto" tunes on rows to validate on
 
     net_ = FittedAttribute[TextNet]("net")

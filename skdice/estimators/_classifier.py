@@ -10,21 +10,9 @@ from .._parameters import Parameter, number, parametrised
 from .._sklearn import ClassifierMixin
 from .._typing import Indicators, Labels, Pairs, Texts, Weights
 from ..tasks import Classifying
-from ._base import FITTED_ATTRIBUTES, FittedAttribute, TextEstimator
+from ._base import FittedAttribute, TextEstimator
 
 TextRows = Texts | Pairs
-
-_ATTRIBUTES = """\
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted. Multi-label: the names of the columns of y, or their numbers.
-    threshold_ : float or read-only ndarray of shape (n_classes,)
-        In [0, 1]. Two classes: the probability above which the positive one is predicted. Several
-        labels: that of each label. More than two classes: the thresholds are above 0 and sum to 1,
-        and the class is predicted whose probability is the largest multiple of its threshold.
-        ``threshold`` sets it, and :func:`skdice.model_selection.tune_decision`.
-    feature_names_in_ : ndarray of shape (n_columns,), object
-        Only if X was a DataFrame.
-"""
 
 
 @parametrised
@@ -44,12 +32,19 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
         worse for accuracy. "cv" tunes it, or one for each class or label, for the score on the
         training rows: five more models are fitted, and each predicts the fifth of the rows that it
         was not trained on.
-    """
 
-    _texts: ClassVar[dict[str, str]] = {
-        **TextEstimator._texts,
-        "attributes": _ATTRIBUTES + FITTED_ATTRIBUTES,
-    }
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted. Multi-label: the names of the columns of y, or their numbers.
+    threshold_ : float or read-only ndarray of shape (n_classes,)
+        In [0, 1]. Two classes: the probability above which the positive one is predicted. Several
+        labels: that of each label. More than two classes: the thresholds are above 0 and sum to 1,
+        and the class is predicted whose probability is the largest multiple of its threshold.
+        ``threshold`` sets it, and :func:`skdice.model_selection.tune_decision`.
+    feature_names_in_ : ndarray of shape (n_columns,), object
+        Only if X was a DataFrame.
+    """
 
     pos_label: Annotated[Any, Parameter("label")] = None
     truncation: Annotated[str, Parameter("str")] = "longest_first"
