@@ -286,11 +286,8 @@ class TextEstimator(SavedEstimator, Generic[T]):
             )
         check_callbacks(self.callbacks, validates)
 
-    def _check_feature_names(self, X: Any) -> None:
-        """Raise a ValueError unless a table has the columns of the fit, in that order."""
-        self._check_same_columns(X, self.internals.fitted.feature_names)
-
     def _check_same_columns(self, X: Any, known: np.ndarray | None) -> None:
+        """Raise a ValueError unless a table has the columns of the fit, in that order."""
         names = self._feature_names(X)
         if names is not None and known is not None and names.tolist() != known.tolist():
             raise ValueError(
@@ -366,12 +363,12 @@ class Internals(Generic[T]):
     def read_X(self, X: Any) -> list[Any]:
         """Return checked rows of X, of a table with the columns of the fit, if there was one."""
         if self.estimator._fitted is not None:
-            self.estimator._check_feature_names(X)
+            self.estimator._check_same_columns(X, self.fitted.feature_names)
         return self.task.read_X(X)
 
     def read_labelled(self, X: Any, y: Any, weight: Any = None) -> Rows:
         """Return rows of X, of a table with the columns of the fit, with their labels."""
-        self.estimator._check_feature_names(X)
+        self.estimator._check_same_columns(X, self.fitted.feature_names)
         return self.task.read(X, y, weight)
 
     def decision_scores(self, rows: Sequence[Any]) -> list[Any]:
@@ -389,7 +386,7 @@ class Internals(Generic[T]):
                 f"without labels, and fits of folds would not have them. Tune the decision on rows "
                 f"that are held out, or in the fit by 'cv'."
             )
-        estimator._check_feature_names(X)
+        estimator._check_same_columns(X, self.fitted.feature_names)
         estimator.check_parameters()
         X_read, y_read, kept = task.read_training(X, y)
         weight = check_sample_weight(weight, len(X_read))

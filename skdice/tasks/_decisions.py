@@ -121,7 +121,7 @@ class ShiftedArgmax(Decision):
     """The class is predicted whose logit exceeds its cut by most."""
 
     of_each = "classes"
-    closed = "right"  # All classes with the threshold 0 would be infinitely likelier than it.
+    closed = "right"  # A class with the threshold 0 would always be predicted.
 
     def predict(self, values: np.ndarray) -> np.ndarray:
         return np.asarray((values - self.cuts).argmax(axis=1))

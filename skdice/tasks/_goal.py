@@ -9,7 +9,7 @@ import numpy as np
 from .._parameters import check_number, check_option
 from ..exceptions import warn
 from ..metrics import count_by_label, divide
-from ..text import Entity, Threshold
+from ..text import Threshold
 
 # Numbers of entities, rows or labels, or sums of their weights.
 Counts: TypeAlias = np.ndarray | float
@@ -18,12 +18,11 @@ Counts: TypeAlias = np.ndarray | float
 _ROUNDING = 1e-9
 # Parts of the held-out rows. A bias is the mean of the best ones without each part.
 _N_FOLDS = 5
-_N_THRESHOLDS = 81
 # Shrinkage: a label with this many entities takes the mean of its own decision and the shared one.
 _HALF_TRUSTED = 20
 # Labels that a warning names.
 _MOST_NAMED = 5
-# Passes over all labels, and every how many candidates one is tried.
+# Passes over all labels, and the step from one candidate that is tried to the next.
 _N_ROUNDS = 2
 _STEP = 4
 
@@ -111,8 +110,7 @@ F1 = Goal()
 
 def _reaches(share: np.ndarray, floor: float) -> np.ndarray:
     """Tell where shares reach a floor; sums of weights are inexact in their last digits."""
-    is_reached: np.ndarray = share >= floor * (1 - _ROUNDING)
-    return is_reached
+    return np.asarray(share >= floor * (1 - _ROUNDING))
 
 
 def choose_decision(
@@ -170,13 +168,6 @@ def choose_decision(
     n_actual = counts[0, :, 2].sum(0)
     trust = dict(zip(labels, (n_actual / (n_actual + _HALF_TRUSTED)).tolist()))
     return {label: shared + trust[label] * (best[label] - shared) for label in labels}
-
-
-def score_candidates(scored: Sequence[Sequence[Entity]]) -> list[float]:
-    """Return lowest scores of entities to try, from the entities of rows."""
-    scores = [entity.score for row in scored for entity in row]
-    steps = np.quantile(scores or [0.0], np.linspace(0, 1, _N_THRESHOLDS))
-    return list(np.unique([0.0, *steps]).tolist())
 
 
 def _shared_decision(counts: np.ndarray, candidates: Sequence[float]) -> float:

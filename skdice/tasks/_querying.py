@@ -129,12 +129,19 @@ class Querying(WordTask):
         check_loss_classes(loss, 1)
 
     def learn(self, rows: Rows, facts: LabelFacts, reader: TextReader) -> Self:
-        labels = list(facts.classes)
+        labels, given = list(facts.classes), self.queries or {}
+        queries = {label: given.get(label) or default_query(label) for label in labels}
+        missing = [label for label in labels if label not in given]
+        if given and missing:
+            warn(
+                f"queries has no query for {', '.join(map(repr, missing))}; asked is "
+                f"{', '.join(repr(queries[label]) for label in missing)}."
+            )
         return replace(
             self,
             splitter="characters" if are_characters(rows.X) else "words",
             labels=labels,
-            queries=choose_queries(labels, self.queries),
+            queries=queries,
             scheme=rows.y.scheme or "IOB2",
             roles=rows.y.roles,
             threshold=0.5,
@@ -297,19 +304,6 @@ def _count(encoded: EncodedQueries, spans: list[list[tuple[int, int, str]]]) -> 
 def default_query(label: str) -> str:
     """Return the query of a label: that of a common type, or else the name of the label."""
     return _QUERIES.get(label.lower(), label.replace("_", " "))
-
-
-def choose_queries(labels: list[str], given: dict[str, str] | None) -> dict[str, str]:
-    """Return the query of each label; a warning names labels that were not given one."""
-    given = given or {}
-    queries = {label: given.get(label) or default_query(label) for label in labels}
-    missing = [label for label in labels if label not in given]
-    if given and missing:
-        warn(
-            f"queries has no query for {', '.join(map(repr, missing))}; asked is "
-            f"{', '.join(repr(queries[label]) for label in missing)}."
-        )
-    return queries
 
 
 def check_queries(owner: str, name: str, queries: Any) -> None:

@@ -35,13 +35,15 @@ from ..text import (
     encode_words,
     keep_above,
 )
-from ._goal import F1, Goal, choose_decision, score_candidates
+from ._goal import F1, Goal, choose_decision
 from ._rows import Label, Labelled, Row, Rows
 from ._task import HeadSpec, LabelFacts, Network, Task, TaskInfo, TeachableTask, TrainingSet
 
 # Larger biases would make the sum of the logits of a sentence infinite.
 BIASES: dict[str, Any] = {"low": -1e6, "high": 1e6, "closed": "both"}
 _BOUNDS = {"background_bias_": BIASES, "threshold_": {"low": 0, "high": 1, "closed": "both"}}
+# Lowest scores of entities that are tried as thresholds.
+_N_THRESHOLDS = 81
 # A tag with a larger share of the words may stand for words outside entities.
 _MOST_WORDS = 0.5
 
@@ -303,7 +305,9 @@ class Tagging(WordTask, TeachableTask):
             def keep(lowest: Threshold) -> list[list[Entity]]:
                 return [keep_above(row, by_label(lowest, labels)) for row in scored]
 
-            candidates = score_candidates(scored)
+            scores_found = [entity.score for row in scored for entity in row]
+            steps = np.quantile(scores_found or [0.0], np.linspace(0, 1, _N_THRESHOLDS))
+            candidates = np.unique([0.0, *steps]).tolist()
             threshold = choose_decision(gold, keep, candidates, labels, goal, rows.weight)
             return replace(self, threshold=threshold)
         biases = decoder.biases(logits)

@@ -62,14 +62,13 @@ def check_labels(y: Any, n_rows: int) -> np.ndarray:
         raise ValueError(
             f"Every row of X needs a label in y; it is missing in {list_rows(missing)}."
         )
-    kinds = [
-        next((kind for kind, types in _KINDS.items() if isinstance(label, types)), None)
-        for label in labels
-    ]
-    for i, (label, kind) in enumerate(zip(labels, kinds)):
+    first_kind = None
+    for i, label in enumerate(labels):
+        kind = next((kind for kind, types in _KINDS.items() if isinstance(label, types)), None)
+        first_kind = first_kind or kind
         if kind is None:
             raise ValueError(f"Labels must be str, int or bool; row {i} of y is {describe(label)}.")
-        if kind != kinds[0]:
+        if kind != first_kind:
             raise ValueError(
                 f"All labels must be of one type; row 0 of y is {labels[0]!r} and row {i} is "
                 f"{label!r}."
@@ -83,7 +82,7 @@ def check_labels(y: Any, n_rows: int) -> np.ndarray:
                 f"Labels must be classes, not continuous values; row {i} of y is {label!r}. "
                 f"Unknown label type: continuous."
             )
-    if kinds and kinds[0] == "str":
+    if first_kind == "str":
         return object_array([str(label) for label in labels])  # A numpy str loses trailing NULs.
     known = np.array(labels)
     for i, (label, value) in enumerate(zip(labels, known.tolist())):
@@ -113,9 +112,8 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
             "A multi-label y must have two columns or more; got one. One label a row needs no list."
         )
     check_y(matrix, n_rows, "rows of 0 and 1")
-    is_good = [
-        isinstance(value, numbers.Real) and value in (0, 1) for value in matrix.astype(object).flat
-    ]
+    cells = matrix.astype(object).flat
+    is_good = [isinstance(value, numbers.Real) and value in (0, 1) for value in cells]
     bad = np.argwhere(~np.array(is_good, dtype=bool).reshape(matrix.shape))
     if len(bad):
         row, column = bad[0]
@@ -182,25 +180,23 @@ def check_entities(y: Any, sentences: Sequence[Sequence[str]]) -> GoldEntities:
     if filled:  # The kind of most rows is meant, so that an error names the others.
         are_tags = 2 * sum(map(_has_strings, filled)) >= len(filled)
     if are_tags:
-        return _read_tags(check_tags(rows, sentences))
+        tags = check_tags(rows, sentences)
+        distinct = {tag for row in tags for tag in row}
+        stray = {tag for tag in distinct if tag != "O" and not are_chunk_tags([tag])}
+        if stray:
+            i, tag = next((i, tag) for i, row in enumerate(tags) for tag in row if tag in stray)
+            raise ValueError(
+                f"Tags must be 'O' or a chunk tag ('B-x', 'I-x', ...), or rows of (start, end, "
+                f"label); row {i} of y has the tag {tag!r}. For other tags there is "
+                f"DiceTokenTagger."
+            )
+        found = [[(start, end, label) for start, end, label in get_entities(row)] for row in tags]
+        return GoldEntities(found, infer_scheme(tags), spelled_roles(distinct))
     spans = []
     for i, (row, sentence) in enumerate(zip(rows, sentences)):
         read = [check_span(s, "y", f"row {i}", len(sentence)) for s in list_spans(row, "y", i)]
         spans.append(list(dict.fromkeys(read)))
     return GoldEntities(spans, None, {})
-
-
-def _read_tags(tags: list[list[str]]) -> GoldEntities:
-    distinct = {tag for row in tags for tag in row}
-    stray = {tag for tag in distinct if tag != "O" and not are_chunk_tags([tag])}
-    if stray:
-        i, tag = next((i, tag) for i, row in enumerate(tags) for tag in row if tag in stray)
-        raise ValueError(
-            f"Tags must be 'O' or a chunk tag ('B-x', 'I-x', ...), or rows of (start, end, label); "
-            f"row {i} of y has the tag {tag!r}. For other tags there is DiceTokenTagger."
-        )
-    spans = [[(start, end, label) for start, end, label in get_entities(row)] for row in tags]
-    return GoldEntities(spans, infer_scheme(tags), spelled_roles(distinct))
 
 
 def _has_strings(row: Any) -> bool:

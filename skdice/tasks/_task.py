@@ -17,8 +17,7 @@ from ..text import Draw, EncodedDataset, TextReader, capped
 from ._goal import F1, Goal
 from ._rows import Label, Labelled, Row, Rows
 
-# The kinds of tasks: by these names the rules of "auto", the networks, the metrics and the command
-# know them.
+# The kinds of tasks, as the rules of "auto", the networks, the metrics and the command name them.
 TaskName: TypeAlias = Literal["tagging", "query-tagging", "pairs", "texts", "questions"]
 # The rows that a decision is tuned on: those held out, or the training rows, out of fold.
 Tuning: TypeAlias = Literal["validation", "cv"] | None
@@ -83,7 +82,7 @@ class TaskInfo:
 class HeadSpec:
     """What a network needs beside the encoder."""
 
-    suffix: str | None  # how the classes of transformers end that have the head
+    suffix: str | None  # the end of the names of transformers' classes that have the head
     n_outputs: int  # logits of an item
     classes: Sequence[Label] | None = None  # what the outputs stand for, if they are classes
     # Which tag may follow which, if the tags of a sentence are scored together.
@@ -91,7 +90,7 @@ class HeadSpec:
     # More arguments of the network of the task.
     module: Mapping[str, Any] = field(default_factory=dict)
     reads_mean: bool = False  # whether it reads the mean state of a text
-    windows_per_text: int = 1  # of a text that is not longer than one
+    windows_per_text: int = 1  # of a text that fits into one window
     problem_type: str | None = None  # as config.json has it
 
     def continues(self, heads: Sequence[str], n_labels: int) -> bool:
@@ -129,7 +128,7 @@ class TrainingSet:
     # The group of each text: 0 with positives, 1 without. For a classifier of several classes, the
     # rank of its class by frequency, 0 for the rarest.
     group: np.ndarray | None = None
-    windows_per_text: int = 1  # of a text that is not longer than one
+    windows_per_text: int = 1  # of a text that fits into one window
     ratio: float | None = None  # what was taken for negative_ratio; None if an epoch has all texts
     draw: Draw | None = None  # the texts that an epoch draws
     # Is added to the logits in training: similarities of pairs and the correction of the draw,
