@@ -119,7 +119,7 @@ class DiceSpanExtractor(TextEstimator[Answering]):
         ndarray of shape (n_questions,), object
             The text of each answer, ``""`` for no answer.
         """
-        task, rows, found = self._best(X)
+        task, rows, found = self._find(X, 1)
         return object_array(task.answers(found, rows))
 
     def predict_spans(self, X: Questions, n_best: int | None = None) -> ObjectArray[list[Answer]]:
@@ -138,18 +138,12 @@ class DiceSpanExtractor(TextEstimator[Answering]):
             ``context[start:end] == text``. The scores are shares among all spans of the context and
             "no answer", so they sum to at most 1.
         """
-        inner = self._ready()
-        check_number("predict_spans", "n_best", n_best, low=1, integer=True, optional=True)
-        task = inner.task
-        rows = task.read_X(X)
-        encoded = task.encode(rows, inner.fitted.reader)
-        found = task.find(encoded, inner.network, task.n_best if n_best is None else n_best)
-        return object_array(
-            [
-                [Answer(context[a:b], a, b, score) for a, b, score in candidates.spans]
-                for candidates, (_, context) in zip(found, rows)
-            ]
-        )
+        _, rows, found = self._find(X, n_best)
+        answers = [
+            [Answer(context[a:b], a, b, score) for a, b, score in candidates.spans]
+            for candidates, (_, context) in zip(found, rows)
+        ]
+        return object_array(answers)
 
     def no_answer_score(self, X: Questions) -> np.ndarray:
         """Return by how much the logit of "no answer" exceeds that of the best span.
@@ -165,13 +159,18 @@ class DiceSpanExtractor(TextEstimator[Answering]):
         ndarray of shape (n_questions,)
             Infinite where the tokenizer keeps nothing of the context.
         """
-        return np.array([found.no_answer for found in self._best(X)[2]], dtype=np.float64)
+        return np.array([found.no_answer for found in self._find(X, 1)[2]], dtype=np.float64)
 
-    def _best(self, X: Questions) -> tuple[Answering, list[Any], list[Candidates]]:
-        """Return the task, the checked rows, and the best span of each."""
+    def _find(
+        self, X: Questions, n_best: int | None
+    ) -> tuple[Answering, list[Any], list[Candidates]]:
+        """Return the task, the checked rows, and the best spans of each."""
         inner = self._ready()
-        rows = inner.task.read_X(X)
-        return inner.task, rows, inner.task.scores(rows, inner.network)
+        check_number("predict_spans", "n_best", n_best, low=1, integer=True, optional=True)
+        task = inner.task
+        rows = task.read_X(X)
+        encoded, n_best = task.encode(rows, inner.fitted.reader), n_best or task.n_best
+        return task, rows, task.find(encoded, inner.network, n_best)
 
     def score(self, X: Questions, y: Answers) -> float:
         """Return the F1 of SQuAD (version 2.0).

@@ -48,13 +48,11 @@ class Classifying(TeachableTask):
         return ClassLabels(check_labels(y, len(rows)), None)
 
     def facts(self, rows: Rows) -> LabelFacts:
-        if rows.y.names is not None:
-            return LabelFacts(classes=rows.y.names)
-        classes = np.unique(rows.y.values)
-        if len(classes) != 2:
-            return LabelFacts(classes=classes)
-        positive = classes[1] if self.pos_label is None else self.pos_label
-        share = float(np.average(rows.y.values == positive, weights=rows.weight))
+        labels, names, share = rows.y.values, rows.y.names, None
+        classes = np.unique(labels) if names is None else names
+        if names is None and len(classes) == 2:
+            positive = classes[1] if self.pos_label is None else self.pos_label
+            share = float(np.average(labels == positive, weights=rows.weight))
         return LabelFacts(classes=classes, positive_share=share)
 
     def check_learnable(self, rows: Rows, facts: LabelFacts, loss: str | Loss) -> None:
