@@ -66,7 +66,7 @@ class FittedAttribute(Generic[V]):
         if value is None and self._is_optional:
             raise AttributeError(f"This {owner.__name__} has no {self._name}.")
         if self._name in fitted.task.info.decision:
-            # A value that is written into a decision would not be checked.
+            # It is read-only: what is written into it would not be checked.
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
             return MappingProxyType(value) if isinstance(value, dict) else value

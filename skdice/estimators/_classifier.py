@@ -59,13 +59,12 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
 
     def _asked(self) -> Classifying:
         threshold = self.threshold
-        chosen = None if isinstance(threshold, str) else float(threshold)
         return self._task_class(
             owner=type(self).__name__,
             tuning="cv" if threshold == "cv" else None,
             truncation=self.truncation,
             pos_label=self.pos_label,
-            threshold=chosen,
+            threshold=None if isinstance(threshold, str) else float(threshold),
         )
 
     def predict(self, X: TextRows) -> np.ndarray:

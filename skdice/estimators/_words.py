@@ -162,16 +162,14 @@ class WordTagger(TextEstimator[T]):
 
     def _iterate(self, inner: Internals[T], X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
         rows = enumerate(X)
-        is_over = False
-        while not is_over:
+        while True:
             chunk: list[list[str]] = []
-            error = None
             try:
                 for i, row in islice(rows, _STREAM_SENTENCES):
                     chunk += check_token_lists([row], i)
-            except Exception as stopped:  # The rows before it are tagged first.
-                error = stopped
-            is_over = len(chunk) < _STREAM_SENTENCES
+            except Exception:  # The rows before it are tagged first.
+                yield from inner.task.predict_tags(chunk, inner.network)
+                raise
             yield from inner.task.predict_tags(chunk, inner.network)
-            if error is not None:
-                raise error
+            if len(chunk) < _STREAM_SENTENCES:
+                return

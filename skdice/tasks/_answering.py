@@ -47,7 +47,7 @@ class GoldAnswers:
     """The answers to questions, and where they lie in their contexts."""
 
     answers: list[Any]  # as given
-    # Characters of the first answer of each question that is not left out, None if it has none.
+    # The characters of the first answer to each question that is not left out; None for no answer.
     spans: list[Span | None]
     # The questions to learn from: those without an answer, or with one that is not left out.
     kept: np.ndarray

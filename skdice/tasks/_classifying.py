@@ -20,7 +20,7 @@ from ._rows import ClassLabels, Label, Labelled, Row, Rows
 from ._targets import check_indicator, check_known_columns, check_labels, is_indicator
 from ._task import HeadSpec, LabelFacts, Network, TaskInfo, TeachableTask, TrainingSet
 
-# A row without a label is not learned as a class with a lower probability.
+# A row without a label is not learned as a class that is less probable than this.
 _UNLIKELY = 0.03
 
 

@@ -154,10 +154,9 @@ def best_cut(
     these are more than ``most``, half of them are taken in equal steps of rank, half in equal steps
     of value. Of equally good cuts the first one is taken.
     """
-    candidates = np.empty(0)
-    if len(values := np.unique(values)):
-        inner = (values[1:] + values[:-1]) / 2
-        candidates = np.concatenate([[values[0] - 1], inner, [values[-1] + 1]])
+    values = np.unique(values)
+    inner = (values[1:] + values[:-1]) / 2
+    candidates = np.concatenate([values[:1] - 1, inner, values[-1:] + 1])
     if len(candidates) > most:
         by_rank = np.linspace(0, len(candidates) - 1, most // 2).round().astype(np.int64)
         steps = np.linspace(candidates[0], candidates[-1], most // 2)

@@ -16,7 +16,7 @@ Counts: TypeAlias = np.ndarray | float
 
 # The relative error of a sum of weights.
 _ROUNDING = 1e-9
-# Parts of the held-out rows. A bias is the mean of the best ones without each part.
+# Parts of the held-out rows. A bias is the mean of those that are best without one of the parts.
 _N_FOLDS = 5
 # Shrinkage: a label with this many entities takes the mean of its own decision and the shared one.
 _HALF_TRUSTED = 20
@@ -32,7 +32,7 @@ class Goal:
     """What a decision is tuned for."""
 
     per_label: bool = False  # Whether each label has a bias or threshold of its own.
-    # A floor: the other one is maximised. F1 is, if there is none.
+    # A floor for one of them: the other is maximised. Without a floor, F1 is.
     min_precision: float | None = None
     min_recall: float | None = None
     metric: Callable[[Any], float] | None = None  # of predictions, in place of all this

@@ -1,6 +1,6 @@
 """Querying: entities are found by asking for each type in plain words (BERT-MRC)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Self, TypeAlias
@@ -168,6 +168,11 @@ class Querying(WordTask):
                 f"and lie in no window as a whole, so their start and end are learned, but not "
                 f"that they belong together. A larger stride or max_length helps."
             )
+        # Pairs of a word and a type: those that start an entity, and all. A weight repeats.
+        starts = {(i, a, label) for i, row in enumerate(rows.y.spans) for a, _, label in row}
+        weight = encoded.dataset.text_weight
+        n_starts = sum(weight[i] for i, _, _ in starts)
+        n_pairs = np.repeat(weight, [len(self.labels) * len(words) for words in rows.X]).sum()
         dataset, group, windows_per_text = encoded.dataset, None, len(self.labels)
         if sampled:  # Each sentence with each query is a text.
             dataset, windows_per_text = encoded.by_query(), 1
@@ -176,7 +181,7 @@ class Querying(WordTask):
         return TrainingSet(
             dataset=dataset,
             labels=[0, 1],
-            counts=_count(encoded, rows.y.spans),
+            counts=np.array([n_pairs - n_starts, n_starts]),
             background=0,
             binary=True,
             group=group,
@@ -233,14 +238,15 @@ class Querying(WordTask):
         """Return the entities of each sentence, without overlaps unless they may be nested."""
         if self.decode == "flat":
             found = [best_disjoint(spans) for spans in found]
-        return _entities(found)
+        return [[entity for _, entity in spans] for spans in found]
 
     def tags(self, found: Found, sentences: Sequence[Row]) -> list[list[str]]:
         """Return a tag for each word, of the entities without overlaps."""
         assert self.scheme is not None
+        flat = replace(self, decode="flat").entities(found)
         return [
             write_tags(row, len(sentence), self.scheme, self.roles)
-            for row, sentence in zip(_entities(map(best_disjoint, found)), sentences)
+            for row, sentence in zip(flat, sentences)
         ]
 
     def predict_tags(self, sentences: Sequence[Row], network: Network) -> list[list[str]]:
@@ -282,23 +288,6 @@ class Querying(WordTask):
         if isinstance(cut, dict):
             return replace(self, threshold={label: float(expit(x)) for label, x in cut.items()})
         return replace(self, threshold=float(expit(cut)))
-
-
-def _entities(found: Iterable[list[tuple[float, Entity]]]) -> list[list[Entity]]:
-    return [[entity for _, entity in spans] for spans in found]
-
-
-def _count(encoded: EncodedQueries, spans: list[list[tuple[int, int, str]]]) -> np.ndarray:
-    """Count the (word, type) pairs that start no entity, and those that do; a weight repeats."""
-    data = encoded.dataset
-    window = np.repeat(np.arange(len(data)), data.items.lengths)
-    sentence, query = data.text[window], encoded.query[window]
-    # A word in several windows is one.
-    words = np.unique(np.stack([sentence, query, encoded.word], axis=1), axis=0)
-    starts = {(i, start, label) for i, row in enumerate(spans) for start, _, label in row}
-    weight = data.text_weight
-    n_starts = sum(weight[i] for i, _, _ in starts)
-    return np.array([weight[words[:, 0]].sum() - n_starts, n_starts])
 
 
 def default_query(label: str) -> str:

@@ -143,9 +143,8 @@ class TrainingSet:
         """Number of texts of each group; texts without a window are in no epoch."""
         if self.group is None:
             return None
-        dataset = self.dataset
-        has_window = np.bincount(dataset.text, minlength=dataset.n_texts) > 0
-        return np.bincount(self.group[has_window], minlength=int(self.group.max(initial=1)) + 1)
+        with_window = np.unique(self.dataset.text)
+        return np.bincount(self.group[with_window], minlength=int(self.group.max(initial=1)) + 1)
 
     def count_positives(self, average: str) -> float:
         """Count the positive items in the set of a set loss, or in the smallest of its sets.
@@ -239,7 +238,6 @@ class Task(ABC):
     info: ClassVar[TaskInfo]
 
     owner: str = ""  # name of the estimator, for errors
-    # The rows that the decision is tuned on: those held out, or the training rows, out of fold.
     tuning: Tuning = None
 
     @abstractmethod
