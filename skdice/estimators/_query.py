@@ -101,7 +101,6 @@ class DiceQueryTagger(WordTagger[Querying]):
 
     labels_ = FittedAttribute[list[str]]("task.labels")
     queries_ = FittedAttribute[dict[str, str]]("task.queries")
-    threshold_ = FittedAttribute[float | dict[str, float]]("task.threshold")
 
     def _asked(self) -> Querying:
         return Querying(

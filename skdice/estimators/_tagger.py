@@ -102,7 +102,6 @@ class DiceTokenTagger(WordTagger[Tagging]):
     crf_ = FittedAttribute[bool]("task.crf")
     word_shapes_ = FittedAttribute[bool]("task.word_shapes")
     background_bias_ = FittedAttribute[float | dict[str, float]]("task.bias")
-    threshold_ = FittedAttribute[float | dict[str, float]]("task.threshold")
 
     def _asked(self) -> Tagging:
         bias = self.background_bias

@@ -31,6 +31,7 @@ class WordTagger(TextEstimator[T]):
 
     scheme_ = FittedAttribute[str | None]("task.scheme")
     splitter_ = FittedAttribute[str]("task.splitter")
+    threshold_ = FittedAttribute[float | dict[str, float]]("task.threshold")
 
     def predict(self, X: TokenLists) -> ObjectArray[list[str]]:
         """Tag sentences.

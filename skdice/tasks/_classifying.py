@@ -32,7 +32,6 @@ class Classifying(TeachableTask):
     pos_label: Any = None  # the positive one of two classes; None is the larger label
     # The parameter: the probability above which the positive class, or a label, is predicted.
     threshold: float | None = None
-    classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
     # An argmax of no classes until they are known.
     decision: Decision = field(default_factory=lambda: ShiftedArgmax(np.empty(0)))
 
@@ -145,10 +144,6 @@ class Classifying(TeachableTask):
             group=group,
             shift=dataset.offset,
         )
-
-    @property
-    def class_names(self) -> Sequence[Label]:
-        return list(self.classes.tolist())
 
     @property
     def is_multilabel(self) -> bool:

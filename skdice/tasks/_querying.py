@@ -243,11 +243,8 @@ class Querying(WordTask):
     def tags(self, found: Found, sentences: Sequence[Row]) -> list[list[str]]:
         """Return a tag for each word, of the entities without overlaps."""
         assert self.scheme is not None
-        flat = replace(self, decode="flat").entities(found)
-        return [
-            write_tags(row, len(sentence), self.scheme, self.roles)
-            for row, sentence in zip(flat, sentences)
-        ]
+        pairs = zip(replace(self, decode="flat").entities(found), sentences)
+        return [write_tags(row, len(words), self.scheme, self.roles) for row, words in pairs]
 
     def predict_tags(self, sentences: Sequence[Row], network: Network) -> list[list[str]]:
         return self.tags(self.find(sentences, network), sentences)

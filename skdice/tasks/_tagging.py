@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -120,7 +120,6 @@ class Tagging(WordTask, TeachableTask):
     # The decision, for all labels or by label.
     bias: Threshold = 0.0  # added to the logit of "O"
     threshold: Threshold = 0.0  # entities with a lower score are dropped
-    classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
 
     def read_y(self, y: object, rows: Sequence[Any]) -> list[list[str]]:
         tags = check_tags(y, rows)
@@ -211,10 +210,6 @@ class Tagging(WordTask, TeachableTask):
             binary=False,
             group=group,
         )
-
-    @property
-    def class_names(self) -> list[str]:
-        return list(self.classes.tolist())
 
     @property
     def background(self) -> int | None:

@@ -356,8 +356,15 @@ class Task(ABC):
         return replace(self, **{self.info.decision[attribute]: value})
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TeachableTask(Task):
     """A task that can be learned from rows without labels, once these have been labelled."""
+
+    classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
+
+    @property
+    def class_names(self) -> Sequence[Label]:
+        return list(self.classes.tolist())
 
     @abstractmethod
     def label(self, rows: Sequence[Row], network: Network) -> Labelled:
