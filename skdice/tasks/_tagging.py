@@ -195,7 +195,8 @@ class Tagging(WordTask, TeachableTask):
         return encode_words(sentences, reader, self.stride, with_shapes=bool(self.word_shapes))
 
     def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
-        index = {tag: i for i, tag in enumerate(self.class_names)}
+        classes = self.classes.tolist()
+        index = {tag: i for i, tag in enumerate(classes)}
         target = np.array([index[tag] for row in rows.y for tag in row], dtype=np.int64)
         dataset = replace(self.encode(rows.X, reader), target=target, weight=rows.weight)
         background = self.background
@@ -204,7 +205,7 @@ class Tagging(WordTask, TeachableTask):
         group = None if background is None else dataset.positives_first(target != background)
         return TrainingSet(
             dataset=dataset,
-            labels=self.class_names,
+            labels=classes,
             counts=counts,
             background=background,
             binary=False,
