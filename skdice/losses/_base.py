@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .._parameters import Parameter, check_parameters, number, option, parametrised
+from .._parameters import Parameter, check_parameters, not_allowed, number, option, parametrised
 
 # Of shape (n_classes,); (2,) for one binary column, (n_labels, 2) for several labels.
 ClassWeight: TypeAlias = ArrayLike | Tensor | None
@@ -63,20 +63,13 @@ class Items(NamedTuple):
         return F.binary_cross_entropy_with_logits(self.logits, target, reduction="none")
 
 
-_RAISES = """\
-    Raises
-    ------
-    ValueError
-        At the first forward, for parameters, shapes or targets that are not allowed.
-"""
-
-
 @parametrised
 class Loss(BaseEstimator, nn.Module):
     """Base class of the losses.
 
     A loss is a ``torch.nn.Module`` with scikit-learn's ``get_params`` / ``set_params``, so that it
-    can be cloned, pickled and searched over (``loss__gamma`` in a grid).
+    can be cloned, pickled and searched over (``loss__gamma`` in a grid). Parameters are checked
+    when it is called, not when it is made.
 
     The mean over any set of items can be formed piece by piece: ``sums`` is additive over items,
     and ``value(sums)`` is the loss. So a loss over one optimiser step stays exact when the step is
@@ -102,7 +95,6 @@ class Loss(BaseEstimator, nn.Module):
     ignore_index: Annotated[int, number(integer=True)] = IGNORE_INDEX
     reduction: Annotated[Literal["mean", "none"], option()] = "mean"
 
-    _texts: ClassVar[dict[str, str]] = {"raises": _RAISES}
     # Whether a training step may become a CUDA graph: it never waits for the device, and does the
     # same at every call. A subclass says so itself: class MyLoss(DiceLoss, graphable=True).
     graphable: ClassVar[bool] = False
@@ -204,10 +196,8 @@ class Loss(BaseEstimator, nn.Module):
         return self.level == "example"
 
     def _sums(self, items: Items) -> Tensor:
-        weight, divisor = (
-            self._unit_weight(given, items.sample_weight)
-            for given in (items.weight, items.sample_weight)
-        )
+        counts = items.sample_weight
+        weight, divisor = (self._unit_weight(given, counts) for given in (items.weight, counts))
         return torch.stack([(self.item_losses(items) * weight).sum(), divisor.sum()])
 
     def item_losses(self, items: Items) -> Tensor:
@@ -249,15 +239,12 @@ class Loss(BaseEstimator, nn.Module):
         if torch.is_floating_point(target) and not has_columns:
             raise ValueError(f"{owner} takes integer targets (int64), got {target.dtype}.")
         valid = target != self.ignore_index
-        if target.device.type == "cpu" and not torch.compiler.is_compiling():
-            wrong = valid & ((target < 0) | (target >= n_classes) | (target != target.long()))
-            if wrong.any():
-                raise _wrong_target(owner, target, wrong, n_classes, self.ignore_index)
-            all_valid = bool(valid.all())
-        else:
-            all_valid = False  # Not looked at: that would wait for the device.
+        # Looking at numbers on a device would wait for it.
+        is_visible = target.device.type == "cpu" and not torch.compiler.is_compiling()
+        if is_visible:
+            _check_target(owner, target, valid, n_classes, self.ignore_index)
         target = target.long()
-        if not all_valid:
+        if not is_visible or not valid.all():
             target = target.masked_fill(~valid, 0)
             logits = logits.masked_fill(~valid if has_columns else ~valid.unsqueeze(1), 0.0)
         if sample_weight is None:
@@ -287,7 +274,6 @@ class Loss(BaseEstimator, nn.Module):
         return torch.where(target == 1, weight[:, 1], weight[:, 0])
 
     def _class_weight(self, logits: Tensor, shape: tuple[int, ...]) -> Tensor:
-        what = f"The 'class_weight' parameter of {type(self).__name__}"
         # The weights stay on the device: sending them again would wait for it.
         is_compiling = torch.compiler.is_compiling()
         if self._sent_weight is not None:
@@ -298,15 +284,14 @@ class Loss(BaseEstimator, nn.Module):
             is_known = is_compiling or values.device.type != "cpu"
             if is_there and (is_known or torch.equal(values, torch.as_tensor(self.class_weight))):
                 return weight
-        one, two = "one weight per class", "the weights of 0 and 1 for each label"
-        meaning = one if len(shape) == 1 else two
+        owner, one = type(self).__name__, "one weight per class"
+        meaning = one if len(shape) == 1 else "the weights of 0 and 1 for each label"
         try:
             weight = torch.as_tensor(self.class_weight, dtype=logits.dtype, device=logits.device)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise ValueError(
-                f"{what} must be None or an array of shape {shape}, {meaning}. Got "
-                f"{self.class_weight!r} instead."
-            ) from error
+            allowed = f"None or an array of shape {shape}, {meaning}"
+            raise not_allowed(owner, "class_weight", allowed, self.class_weight) from error
+        what = f"The 'class_weight' parameter of {owner}"
         if weight.shape != shape:
             raise ValueError(
                 f"{what} must have shape {shape}, {meaning}; got {tuple(weight.shape)}."
@@ -353,15 +338,14 @@ def _check_weights(what: str, unit: str, weight: Tensor) -> None:
         )
 
 
-def _wrong_target(
-    owner: str, target: Tensor, wrong: Tensor, n_classes: int, ignore_index: int
-) -> ValueError:
-    """Return the error for the first of the wrong targets."""
-    index = tuple(wrong.nonzero()[0].tolist())
-    where = f"item {index[0]}"
-    if target.ndim == 2 and target.shape[1] > 1:
-        where += f", column {index[1]}"
-    return ValueError(
-        f"{owner} got target {target[index].item()} for {where}; allowed are 0..{n_classes - 1} "
-        f"and ignore_index={ignore_index}."
-    )
+def _check_target(
+    owner: str, target: Tensor, valid: Tensor, n_classes: int, ignore_index: int
+) -> None:
+    wrong = valid & ((target < 0) | (target >= n_classes) | (target != target.long()))
+    if wrong.any():
+        index = tuple(wrong.nonzero()[0].tolist())
+        column = f", column {index[1]}" if target.ndim == 2 and target.shape[1] > 1 else ""
+        raise ValueError(
+            f"{owner} got target {target[index].item()} for item {index[0]}{column}; allowed are "
+            f"0..{n_classes - 1} and ignore_index={ignore_index}."
+        )

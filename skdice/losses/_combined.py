@@ -46,7 +46,6 @@ class CombinedLoss(BaseEstimator, nn.Module):
 
     @staticmethod
     def target(batch: Mapping[str, Tensor]) -> WindowTarget:
-        """Return the target of a batch."""
         return WindowTarget(batch["target"], batch["row"], batch.get("place"), batch.get("match"))
 
     def parts(
@@ -58,8 +57,7 @@ class CombinedLoss(BaseEstimator, nn.Module):
         ]
 
     def total_weight(self, target: WindowTarget, sample_weight: Tensor | None = None) -> Tensor:
-        """Return the divisor of a separable loss for some windows, a scalar that is additive."""
-        raise NotImplementedError
+        raise NotImplementedError  # A loss that is separable has it.
 
     def forward(
         self, logits: Tensor, target: WindowTarget, sample_weight: Tensor | None = None
@@ -74,29 +72,24 @@ class CombinedLoss(BaseEstimator, nn.Module):
     def sums(
         self, logits: Tensor, target: WindowTarget, sample_weight: Tensor | None = None
     ) -> Tensor:
-        """Compute the sums that the loss needs; they are additive over windows."""
         parts = self.parts(logits, target, sample_weight)
         return torch.cat([self.loss.sums(*part) for part in parts])
 
     def value(self, sums: Tensor) -> Tensor:
-        """Turn (added up) ``sums`` into the loss, a scalar tensor."""
         parts = zip(self.span_weights, sums.chunk(len(self.span_weights)))
         total = sum(self.span_weights)
         return torch.stack([weight / total * self.loss.value(part) for weight, part in parts]).sum()
 
     @property
     def additive(self) -> bool:
-        """Whether ``sums`` of parts add up to the ``sums`` of the whole."""
         return self.loss.additive
 
     @property
     def separable(self) -> bool:
-        """Whether the loss is one weighted mean, divided by ``sums[1]``."""
         return False
 
     @property
     def memory(self) -> float | str:
-        """About how many steps the sums are formed over in training."""
         return 0.0 if self.loss.separable else self.loss.memory
 
 

@@ -25,8 +25,6 @@ class CrossEntropyLoss(Loss, graphable=True):
     ----------
     %(parameters)s
 
-    %(raises)s
-
     Examples
     --------
     >>> import torch
@@ -50,8 +48,6 @@ class FocalLoss(Loss, graphable=True):
     ----------
     gamma
         Focusing exponent; 0 is cross-entropy.
-
-    %(raises)s
 
     Examples
     --------
@@ -79,8 +75,6 @@ class WeightedCrossEntropyLoss(CrossEntropyLoss, graphable=True):
     class_weight
         Weight of each class, of shape (n_classes,), for instance :func:`log_class_weight`; (2,) for
         one binary column, (n_classes, 2) if multi-label.
-
-    %(raises)s
 
     Examples
     --------

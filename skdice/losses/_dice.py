@@ -201,8 +201,6 @@ class DiceLoss(SetLoss, graphable=True):
     ----------
     %(parameters)s
 
-    %(raises)s
-
     Examples
     --------
     >>> import torch
@@ -230,8 +228,6 @@ class TverskyLoss(SetLoss, graphable=True):
         Weight of false positives.
     beta
         Weight of false negatives; larger than alpha favours recall.
-
-    %(raises)s
 
     Examples
     --------
@@ -266,8 +262,6 @@ class SelfAdjustingDiceLoss(DiceLoss, graphable=True):
     detach_weight
         Whether ``(1 - p)^alpha`` is a constant for the gradient, which then always points from
         negatives to positives.
-
-    %(raises)s
 
     Examples
     --------

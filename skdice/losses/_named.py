@@ -29,26 +29,14 @@ LossName = Literal["ce", "wce", "focal", "dice", "tversky", "dsc", "dsc-paper", 
 AVERAGED = "ce+ce"
 # These names are no single loss: an estimator chooses one from its training rows.
 _OF_ESTIMATORS = ("auto", "cv", AVERAGED)
-# Published settings, independent of our defaults. This "dsc-official" is for one class to find.
+# Published settings, independent of our defaults.
+_PUBLISHED: dict[str, Any] = {"gamma": 1.0, "memory": 0.0, "level": "example", "background": None}
 _PRESETS: dict[str, dict[str, Any]] = {
-    "dsc-paper": {
-        "alpha": 1.0,
-        "gamma": 1.0,
-        "memory": 0.0,
-        "level": "example",
-        "average": "macro",
-        "square_denominator": False,
-        "background": None,
-    },
-    "dsc-official": {
-        "alpha": 0.01,
-        "gamma": 1.0,
-        "memory": 0.0,
-        "level": "batch",
-        "average": "micro",
-        "square_denominator": True,
-    },
+    "dsc-paper": {**_PUBLISHED, "alpha": 1.0, "average": "macro", "square_denominator": False},
+    "dsc-official": {**_PUBLISHED, "alpha": 0.01, "average": "sum", "square_denominator": True},
 }
+# How "dsc-official" differs where there is one class to find.
+_OFFICIAL_OF_ONE = {"level": "batch", "average": "micro", "background": "auto"}
 # The parameters of losses that are parameters of estimators as well.
 LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 
@@ -104,15 +92,13 @@ def check_loss(
     for name, value in given.items():
         if name not in usable:
             takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
-            first = ""
-            if loss in _OF_ESTIMATORS:
-                first = f"Set loss={takers[0]!r}, or another one that has {name}. "
+            hint = f"Set loss={takers[0]!r}, or another one that has {name}. "
+            first = hint if loss in _OF_ESTIMATORS else ""
             raise ValueError(
                 f"{first}{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
                 f"{list_some(takers)}. To search over several losses, give each its own grid: "
                 f"[{{'loss': [{loss!r}]}}, {{'loss': [{takers[0]!r}], {name!r}: [{value!r}]}}]."
             )
-    for name, value in given.items():
         if (check := parameters_of(_CLASSES[loss])[name].check) is not None:
             check(owner, name, value)
     if K is not None and class_weight not in (None, "log"):
@@ -187,7 +173,5 @@ def make_loss(name: str, *, binary: bool = False, **parameters: Any) -> Loss:
     if name in _OF_ESTIMATORS:
         raise ValueError(f"loss={name!r} is for estimators, and no loss by itself.")
     loss_parameters(name)
-    preset = _PRESETS.get(name, {})
-    if name == "dsc-official" and not binary:
-        preset = {**preset, "level": "example", "average": "sum", "background": None}
-    return _CLASSES[name](**{**preset, **parameters})
+    of_one = _OFFICIAL_OF_ONE if binary and name == "dsc-official" else {}
+    return _CLASSES[name](**{**_PRESETS.get(name, {}), **of_one, **parameters})
