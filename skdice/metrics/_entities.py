@@ -37,14 +37,8 @@ class EntitySpan(NamedTuple):
     label: str  # its type, such as "PER"
 
 
-class _Run(NamedTuple):
-    """A maximal run of words whose tags continue each other."""
-
-    start: int
-    end: int
-    label: str
-    first_role: str
-    last_role: str
+# A maximal run of words whose tags continue each other, and the roles of its first and last word.
+_Run = tuple[EntitySpan, str, str]
 
 
 def get_entities(
@@ -117,7 +111,7 @@ def check_tag_sequences(
     If they are read as entities, :func:`check_tag_kinds` looks at them.
     """
     true_rows, pred_rows = _check_tag_rows(y_true, "y_true"), _check_tag_rows(y_pred, "y_pred")
-    check_same_number(true_rows, pred_rows, "sentences", least=0)
+    check_same_number(true_rows, pred_rows, "sentences")
     for row, (true_tags, pred_tags) in enumerate(zip(true_rows, pred_rows)):
         if len(true_tags) != len(pred_tags):
             raise ValueError(
@@ -130,15 +124,12 @@ def check_tag_sequences(
     return true_rows, pred_rows
 
 
-def check_same_number(y_true: list[Any], y_pred: list[Any], what: str, least: int = 1) -> None:
-    """Raise a ValueError unless both have the same number of rows, and at least ``least``."""
+def check_same_number(y_true: list[Any], y_pred: list[Any], what: str) -> None:
     if len(y_true) != len(y_pred):
         raise ValueError(
             f"y_true and y_pred must have the same number of {what}; got {len(y_true)} and "
             f"{len(y_pred)}."
         )
-    if len(y_true) < least:
-        raise ValueError("y_true and y_pred must have at least one row; got none.")
 
 
 def _check_tag_rows(sentences: object, name: str) -> list[list[str]]:
@@ -162,7 +153,7 @@ def find_entities(
     tags: list[str], scheme: str | None = None, name: str = "tags"
 ) -> list[EntitySpan]:
     """Read the entities off checked tags; `name` is what errors call the sentence."""
-    runs = []
+    runs: list[_Run] = []
     start, label, first_role, last_role = 0, "", "O", "O"
     # The last run is closed by an outside word past the end.
     for position, tag in enumerate(chain(tags, ("O",))):
@@ -177,29 +168,29 @@ def find_entities(
             last_role = role
             continue
         if last_role != "O":
-            runs.append(_Run(start, position, label, first_role, last_role))
+            runs.append((EntitySpan(start, position, label), first_role, last_role))
         start, label, first_role, last_role = position, tag_label, role, role
     if scheme == "IOB1":
         return list(_iob1_entities(runs))
     if scheme == "IOB2":
-        runs = [run for run in runs if run.first_role == "B"]
-    elif scheme is not None:
-        runs = [run for run in runs if run.first_role in "BS" and run.last_role in "ES"]
-    return [EntitySpan(run.start, run.end, run.label) for run in runs]
+        return [span for span, first, _ in runs if first == "B"]
+    if scheme is not None:
+        return [span for span, first, last in runs if first in "BS" and last in "ES"]
+    return [span for span, _, _ in runs]
 
 
 def _iob1_entities(runs: list[_Run]) -> Iterator[EntitySpan]:
-    for before, run, after in zip([None, *runs[:-1]], runs, [*runs[1:], None]):
-        start = run.start
-        if run.first_role == "B":
-            follows_its_type = before and (before.end, before.label) == (run.start, run.label)
-            # seqeval takes no B that is followed by the B of another type.
-            follower = after and (after.start, after.first_role, after.label != run.label)
-            meets_foreign_b = run.last_role == "B" and follower == (run.end, "B", True)
-            if not follows_its_type or meets_foreign_b:
-                start += 1
-        if start < run.end:
-            yield EntitySpan(start, run.end, run.label)
+    outside = (EntitySpan(-1, -1, ""), "O", "O")
+    before, followers = outside[0], [*runs[1:], outside]
+    for (span, first, last), (after, first_after, _) in zip(runs, followers):
+        follows_its_type = (before.end, before.label) == (span.start, span.label)
+        # seqeval takes no B that is followed by the B of another type.
+        is_followed = last == first_after == "B" and after.start == span.end
+        is_misplaced = not follows_its_type or (is_followed and after.label != span.label)
+        start = span.start + (first == "B" and is_misplaced)
+        if start < span.end:
+            yield span._replace(start=start)
+        before = span
 
 
 @lru_cache(maxsize=4096)

@@ -54,8 +54,7 @@ class RowCounts:
     def of_all_rows(self, weight: np.ndarray | None = None) -> dict[str, float]:
         """Return the metrics of all rows by name; a weight of a row counts as repetition."""
         weight = np.ones(len(self.counts)) if weight is None else weight.astype(np.float64)
-        totals = weight @ self.counts
-        return dict(zip(self.metrics, self.scores(totals).tolist()))
+        return dict(zip(self.metrics, self.scores(weight @ self.counts).tolist()))
 
 
 def count_rows(task: str, y_true: Any, y_pred: Any, pos_label: Any = None) -> RowCounts:
@@ -78,8 +77,7 @@ def count_rows(task: str, y_true: Any, y_pred: Any, pos_label: Any = None) -> Ro
     right = y_true == y_pred
     if y_pred.ndim == 2:
         right = right.all(axis=1)
-        cells = np.stack([y_true & y_pred, y_pred, y_true], axis=1)
-        items = cells.sum(axis=2, dtype=np.int32)
+        items = np.stack([y_true & y_pred, y_pred, y_true], axis=1).sum(axis=2, dtype=np.int32)
     else:
         if pos_label is None:
             labels, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)

@@ -16,7 +16,6 @@ from .._parameters import check_option
 from .._typing import Answers, Strings
 from ._entities import check_same_number
 
-_VERSIONS = ("2.0", "1.1")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _ANSWER_KINDS = (
@@ -137,12 +136,9 @@ def squad_report(y_true: Answers, y_pred: Strings, *, version: str = "2.0") -> p
     NoAns              0.5  0.5  2
     """
     scores = score_rows(y_true, y_pred, version)
-    of_rows = pd.DataFrame({"exact_match": scores.exact_match, "f1": scores.f1})
-    parts = {
-        "total": of_rows,
-        "HasAns": of_rows[scores.has_answer],
-        "NoAns": of_rows[~scores.has_answer],
-    }
+    rows = pd.DataFrame({"exact_match": scores.exact_match, "f1": scores.f1})
+    has_answer = scores.has_answer
+    parts = {"total": rows, "HasAns": rows[has_answer], "NoAns": rows[~has_answer]}
     report = pd.DataFrame({name: part.mean() for name, part in parts.items()}).T
     report["n"] = [len(part) for part in parts.values()]
     return report.rename_axis("questions")
@@ -170,10 +166,12 @@ def read_answers(row: object, where: str) -> list[str]:
 
 def score_rows(y_true: Answers, y_pred: Strings, version: str) -> _RowScores:
     """Check the input and score every question."""
-    check_option("SQuAD metrics", "version", version, _VERSIONS)
+    check_option("SQuAD metrics", "version", version, ("2.0", "1.1"))
     true_rows = check_rows(y_true, "y_true", "answers, one row per question")
     predictions = check_rows(y_pred, "y_pred", "str, one row per question")
     check_same_number(true_rows, predictions, "rows")
+    if not true_rows:
+        raise ValueError("y_true and y_pred must have at least one row; got none.")
     answers = [read_answers(row, f"row {i} of y_true") for i, row in enumerate(true_rows)]
     has_answer = np.array([any(texts) for texts in answers], dtype=bool)
     if version == "1.1" and not has_answer.all():
