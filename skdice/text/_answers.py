@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from ._encoding import span_bounds
 from ._questions import EncodedQuestions
 
-# Cells (start, length) that are looked at together, at 8 bytes; a single question may have more.
+# Cells (start, length) that are looked at together, at 8 bytes; the last question may add more.
 _CELLS_AT_A_TIME = 2_000_000
 
 
@@ -49,22 +50,16 @@ class SpanDecoder:
         low, high = span_bounds(encoded.dataset.text, encoded.window_start, encoded.window_stop)
         bounds = np.stack([encoded.window_stop, low, high], axis=1)
         bounds = np.repeat(bounds, encoded.dataset.items.lengths, axis=0)
+        # Questions are decoded together if their first items lie in one block of n_items.
+        n_items = max(1, _CELLS_AT_A_TIME // self.max_answer_length)
+        starts = np.flatnonzero(np.diff(offsets[:-1] // n_items, prepend=-1)).tolist()
         candidates: list[Candidates] = []
-        first, n_items = 0, max(1, _CELLS_AT_A_TIME // self.max_answer_length)
-        while first < len(offsets) - 1:
-            # Rows with at most n_items together, or one row.
-            last = int(np.searchsorted(offsets, offsets[first] + n_items, side="right")) - 1
-            last = max(last, first + 1)
+        for first, last in pairwise([*starts, len(offsets) - 1]):
             candidates += self._best(encoded, logits, bounds, offsets[first : last + 1])
-            first = last
         return candidates
 
     def _best(
-        self,
-        encoded: EncodedQuestions,
-        logits: np.ndarray,
-        bounds: np.ndarray,
-        offsets: np.ndarray,
+        self, encoded: EncodedQuestions, logits: np.ndarray, bounds: np.ndarray, offsets: np.ndarray
     ) -> Iterator[Candidates]:
         """Yield the candidates of the questions that have the items at these offsets."""
         items = slice(offsets[0], offsets[-1])

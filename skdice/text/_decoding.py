@@ -41,16 +41,15 @@ def check_threshold(threshold: Threshold | None, labels: Sequence[str]) -> dict[
     """Return the checked lowest score of each label for which one is given."""
     if threshold is None:
         return {}
-    threshold = by_label(threshold, labels)
-    unknown = [label for label in threshold if label not in labels]
-    if unknown:
-        raise ValueError(
-            f"threshold has {unknown[0]!r}, which is no label of this tagger; it has "
-            f"{list_some(labels)}."
-        )
+    threshold = dict(by_label(threshold, labels))
     for label, value in threshold.items():
+        if label not in labels:
+            raise ValueError(
+                f"threshold has {label!r}, which is no label of this tagger; it has "
+                f"{list_some(labels)}."
+            )
         check_number("predict_spans", f"threshold of {label}", value, low=0, high=1, closed="both")
-    return dict(threshold)
+    return threshold
 
 
 def by_label(threshold: Threshold, labels: Sequence[str]) -> Mapping[str, float]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -24,7 +25,7 @@ class EncodedDataset:
     token_type_ids: Ragged  # aligned with them
     items: Ragged  # positions in the window of the pieces whose logits count, int32
     text: np.ndarray  # that each window belongs to, (n_windows,), int64
-    item_offsets: np.ndarray  # (n_texts + 1,), int64
+    n_texts: int  # those without items included
     # (n_items,): class indices. Multi-label: (n_items, n_labels), 0 and 1. Questions and queries:
     # (n_items, 2), whether an answer or entity starts there, and whether one ends there.
     target: np.ndarray | None = None
@@ -38,10 +39,11 @@ class EncodedDataset:
     def __len__(self) -> int:
         return len(self.text)
 
-    @property
-    def n_texts(self) -> int:
-        """Number of texts, those without items included."""
-        return len(self.item_offsets) - 1
+    @cached_property
+    def item_offsets(self) -> np.ndarray:
+        """Where the items of each text start and end, (n_texts + 1,), int64."""
+        n_items = np.bincount(self.text, self.items.lengths, self.n_texts).astype(np.int64)
+        return offsets_from_lengths(n_items)
 
     @property
     def text_weight(self) -> np.ndarray:
@@ -75,12 +77,10 @@ def encode_words(
     words = [word for sentence in sentences for word in sentence]
     word_offsets = offsets_from_lengths([len(sentence) for sentence in sentences])
     pieces = tokenizer.encode(words)
-    first = pieces.offsets[:-1]  # Of each word, in the flat pieces.
+    first = pieces.offsets[:-1]  # The first piece of each word, counted through all words.
     text_offsets = pieces.offsets[word_offsets]
-    filled = np.flatnonzero(np.diff(text_offsets))
-    n_pieces, capacity = np.diff(text_offsets)[filled], reader.max_length - frame.n_special
-    text, start, stop = cut_windows(n_pieces, capacity, stride)
-    text = filled[text]
+    capacity = reader.max_length - frame.n_special
+    text, start, stop = cut_windows(np.diff(text_offsets), capacity, stride)
     start, stop = start + text_offsets[text], stop + text_offsets[text]
     owner = central_window(first, text, start, stop)
     position = first - start[owner] + len(frame.special[0])
@@ -99,7 +99,7 @@ def encode_words(
         token_type_ids=token_type_ids,
         items=Ragged(position.astype(np.int32), offsets_from_lengths(n_items[scored])),
         text=text[scored],
-        item_offsets=word_offsets,
+        n_texts=len(sentences),
     )
 
 
@@ -131,7 +131,7 @@ def encode_rows(
         token_type_ids=token_type_ids,
         items=Ragged(np.zeros(n_rows, dtype=np.int32), one_each),
         text=one_each[:-1],
-        item_offsets=one_each,
+        n_texts=n_rows,
     )
     return dataset, np.sum(lengths, axis=0) + frame.n_special
 

@@ -32,9 +32,8 @@ class EncodedQueries:
         data = self.dataset
         is_next = (np.diff(data.text, prepend=-1) != 0) | (np.diff(self.query, prepend=-1) != 0)
         text = is_next.cumsum() - 1
-        n_items = np.bincount(text, data.items.lengths).astype(np.int64)
         weight = None if data.weight is None else data.weight[data.text[is_next]]
-        return replace(data, text=text, item_offsets=offsets_from_lengths(n_items), weight=weight)
+        return replace(data, text=text, n_texts=int(is_next.sum()), weight=weight)
 
 
 def encode_queries(
@@ -54,7 +53,7 @@ def encode_queries(
     tokenizer = reader.tokenizer
     word_offsets = offsets_from_lengths([len(sentence) for sentence in sentences])
     pieces = tokenizer.encode([word for sentence in sentences for word in sentence])
-    first = pieces.offsets[:-1]  # Of each word, in the flat pieces.
+    first = pieces.offsets[:-1]  # The first piece of each word, counted through all words.
     text_offsets = pieces.offsets[word_offsets]
     n_pieces = np.diff(text_offsets)
 
@@ -71,7 +70,7 @@ def encode_queries(
     input_ids, token_type_ids, before = tokenizer.put_beside(asked.take(query), windows)
 
     first_word, last_word = np.searchsorted(first, flat_start), np.searchsorted(first, flat_stop)
-    words = ranges(first_word, last_word)  # Of each item, in the flat words.
+    words = ranges(first_word, last_word)  # The word of each item, counted through all sentences.
     item_offsets = offsets_from_lengths(last_word - first_word)
     window = np.repeat(np.arange(len(query)), np.diff(item_offsets))
     place = first[words] - text_offsets[sentence[window]]
@@ -79,14 +78,13 @@ def encode_queries(
     target, matches, n_uncovered = None, None, 0
     if spans is not None:
         target, matches, n_uncovered = _targets(spans, sentence, query, word, item_offsets)
-    n_items = np.bincount(sentence[window], minlength=len(sentences)).astype(np.int64)
     return EncodedQueries(
         dataset=EncodedDataset(
             input_ids=input_ids,
             token_type_ids=token_type_ids,
             items=Ragged((place - start[window] + before[window]).astype(np.int32), item_offsets),
             text=sentence,
-            item_offsets=offsets_from_lengths(n_items),
+            n_texts=len(sentences),
             target=target,
             matches=matches,
         ),

@@ -93,14 +93,13 @@ def encode_questions(
     if answers is not None:
         gold = _gold_pieces(answers, number, which, pieces.offsets, start, end)
         target, uncovered = _targets(gold, row, window_start, window_stop, items.offsets)
-    n_items = np.bincount(row, items.lengths, minlength=len(which)).astype(np.int64)
     return EncodedQuestions(
         dataset=EncodedDataset(
             input_ids=input_ids,
             token_type_ids=token_type_ids,
             items=items,
             text=row,
-            item_offsets=offsets_from_lengths(n_items),
+            n_texts=len(which),
             target=target,
         ),
         piece=of_items(in_context - np.repeat(first, length), -1).astype(np.int32),

@@ -36,8 +36,8 @@ class Similarities(NamedTuple):
     """
 
     n_texts: float  # the sum of their weights: a weight counts as repetition
-    # Of each kind of terms, the buckets of the terms that several texts have, in ascending order,
-    # int32, and how many texts have them, float32. Terms of a single text count as new ones.
+    # For each kind of terms: the buckets of the terms that several texts have, ascending, int32,
+    # and how many texts have each, float32. A term of a single text counts as new.
     frequencies: dict[str, tuple[np.ndarray, np.ndarray]]
     # A logistic regression on the similarities, (5, n_classes) and (n_classes,).
     slope: np.ndarray

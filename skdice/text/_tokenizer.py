@@ -65,17 +65,13 @@ class Frame:
     special: tuple[tuple[int, ...], ...]  # n + 1 groups of ids
     special_types: tuple[tuple[int, ...], ...]  # their token types
     text_types: tuple[int, ...]  # token type of each text
-
-    @property
-    def n_special(self) -> int:
-        return sum(map(len, self.special))
+    n_special: int  # how many tokens the groups have together
 
     def put_around(self, *texts: Ragged) -> tuple[Ragged, Ragged]:
         """Return ids and types, int32, of the first, the second, ... text of each row, joined."""
         lengths = [text.lengths for text in texts]
         offsets = offsets_from_lengths(np.sum(lengths, axis=0) + self.n_special)
-        ids = np.empty(offsets[-1], dtype=np.int32)
-        types = np.empty(offsets[-1], dtype=np.int32)
+        ids, types = np.empty((2, offsets[-1]), dtype=np.int32)
         end = offsets[:-1].copy()  # of the part of each row that is filled
         for i, (tokens, token_types) in enumerate(zip(self.special, self.special_types)):
             for token, token_type in zip(tokens, token_types):
@@ -100,7 +96,6 @@ class WordTokenizer:
 
     def __init__(self, model: str) -> None:
         self.tokenizer = own = _load_tokenizer(model)
-        self._backend = _plain_backend(own)
         self.pad_id = int(own.pad_token_id or 0)  # fills up short rows of a batch
         self.pads_left = bool(own.padding_side == "left")  # whether padding is before the text
         known = (own.unk_token_id, own.mask_token_id, own.pad_token_id)
@@ -114,11 +109,21 @@ class WordTokenizer:
         self.frame = self._find_frame(self._backend.encode("a"))
         self.pair_frame = self._find_frame(self._backend.encode("a", "a"))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_backend"}
+    @cached_property
+    def _backend(self) -> "Tokenizer":
+        """A copy of the tokenizer's backend, set to cut text and do nothing else.
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _backend=_plain_backend(state["tokenizer"]))
+        A copy: every call of the tokenizer itself would set truncation, padding and special tokens.
+        """
+        backend: Tokenizer = copy.deepcopy(self.tokenizer.backend_tokenizer)
+        backend.no_truncation()
+        backend.no_padding()
+        backend.encode_special_tokens = True
+        return backend
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickled backend would forget that special tokens are ordinary text.
+        return {name: value for name, value in vars(self).items() if name != "_backend"}
 
     def encode(self, texts: Sequence[str], *, as_words: bool = True) -> Ragged:
         """Return the piece ids of each word, at least one each, or of each text."""
@@ -137,8 +142,7 @@ class WordTokenizer:
         pieces, encodings = self._encode_all(texts)
         # Unigram models put it before a text too, where it gets the place of the first letter.
         blank = self._backend.token_to_id("▁")
-        start = np.empty(len(pieces.values), dtype=np.int32)
-        end = np.empty(len(pieces.values), dtype=np.int32)
+        start, end = np.empty((2, len(pieces.values)), dtype=np.int32)
         for i, (text, encoding) in enumerate(zip(texts, encodings)):
             here = slice(pieces.offsets[i], pieces.offsets[i + 1])
             offsets = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
@@ -185,7 +189,7 @@ class WordTokenizer:
                 text_types.append(token_type)
                 groups.append([])
         ids, types = (tuple(tuple(pair[i] for pair in group) for group in groups) for i in (0, 1))
-        return Frame(ids, types, tuple(text_types))
+        return Frame(ids, types, tuple(text_types), n_special=sum(map(len, ids)))
 
 
 def _without_spaces(text: str, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -238,18 +242,6 @@ def _load_tokenizer(model: str) -> "PreTrainedTokenizerFast":
             f"file of its family."
         )
     return tokenizer
-
-
-def _plain_backend(tokenizer: "PreTrainedTokenizerFast") -> "Tokenizer":
-    """Return a copy of the tokenizer's backend, set to cut text and do nothing else.
-
-    A copy: every call of the tokenizer itself would set truncation, padding and special tokens.
-    """
-    backend: Tokenizer = copy.deepcopy(tokenizer.backend_tokenizer)
-    backend.no_truncation()
-    backend.no_padding()
-    backend.encode_special_tokens = True
-    return backend
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def make_dataset(lengths, n_windows=None, seed=0, weighted=False, labelled=True)
         token_type_ids=Ragged(types, offsets),
         items=items,
         text=text,
-        item_offsets=offsets_from_lengths(n_windows * (lengths - 1)),
+        n_texts=len(lengths),
         # The pieces tell the class, so that there is something to learn.
         target=scored.astype(np.int64) % N_CLASSES if labelled else None,
         weight=rng.uniform(0.5, 2.0, len(lengths)).astype(np.float32) if weighted else None,
