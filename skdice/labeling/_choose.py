@@ -24,7 +24,7 @@ _CHUNK_ROWS, _BLOCK_ROWS = 1024, 256
 # Random rows that represent a larger pool if the estimator is not fitted: judgement.
 _MOST_SPREAD = 10_000
 _TERMS = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 3), alternate_sign=False)
-_Texts = tuple[str, ...]  # of a pair both, of a question its context as well
+_Texts = tuple[str, ...]  # a text, the two of a pair, or a question and its context
 
 
 def choose_rows(

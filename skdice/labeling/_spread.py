@@ -16,9 +16,9 @@ from ..text import encode_rows
 def spread(
     estimator: Any, rows: Sequence[tuple[str, ...]], n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows in order, first those nearest to the centres of ``n`` clusters, and their shares.
+    """Return the order of rows and the share of all rows that are in the cluster of each.
 
-    The share of a row is that of all rows that are in its cluster.
+    The first ones are nearest to the centres of ``n`` clusters.
     """
     # The states of the encoder that a fit would begin with.
     model, device = os.fspath(estimator.model), resolve_device(estimator.device)
