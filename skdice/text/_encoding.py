@@ -121,16 +121,14 @@ def encode_rows(
     texts = [pieces.take(np.arange(i, len(pieces), n_texts)) for i in range(n_texts)]
     lengths = [text.lengths for text in texts]
     kept = truncated_lengths(lengths, reader.max_length - frame.n_special, truncation, number)
-    first = [text.offsets[:-1] for text in texts]
-    input_ids, token_type_ids = frame.put_around(
-        *(text.cut(start, start + length) for text, start, length in zip(texts, first, kept))
-    )
-    one_each = np.arange(n_rows + 1, dtype=np.int64)
+    starts = [text.offsets[:-1] for text in texts]
+    parts = [text.cut(start, start + n) for text, start, n in zip(texts, starts, kept)]
+    input_ids, token_type_ids = frame.put_around(*parts)
     dataset = EncodedDataset(
         input_ids=input_ids,
         token_type_ids=token_type_ids,
-        items=Ragged(np.zeros(n_rows, dtype=np.int32), one_each),
-        text=one_each[:-1],
+        items=Ragged(np.zeros(n_rows, dtype=np.int32), np.arange(n_rows + 1)),
+        text=np.arange(n_rows),
         n_texts=n_rows,
     )
     return dataset, np.sum(lengths, axis=0) + frame.n_special

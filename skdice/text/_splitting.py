@@ -57,10 +57,8 @@ def find_splitter(owner: str, splitter: str | Splitter) -> Splitter:
     if isinstance(splitter, str) and splitter in SPLITTERS:
         return SPLITTERS[splitter]
     if not callable(splitter):
-        allowed = (
-            f"one of {', '.join(map(repr, SPLITTERS))} or a callable from a text to (start, end) "
-            "offsets"
-        )
+        names = ", ".join(map(repr, SPLITTERS))
+        allowed = f"one of {names} or a callable from a text to (start, end) offsets"
         raise not_allowed(owner, "splitter", allowed, splitter)
     return splitter
 
