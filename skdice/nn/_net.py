@@ -211,8 +211,8 @@ class TextNet(NeuralNet):
         assert self.steps_ is not None
         self._set_training(training)
         steps, history, losses, rates = self.steps_, self.history, [], []
-        callbacks = [callback for _, callback in named_callbacks(self.callbacks)]
-        reads_losses = not all(isinstance(callback, FitProgress) for callback in callbacks)
+        named = named_callbacks(self.callbacks)
+        reads_losses = not all(isinstance(callback, FitProgress) for _, callback in named)
         groups = steps.optimizer.param_groups
         n_done = sum(row.get(f"{prefix}_batch_count", 0) for row in history[steps.n_rows_before :])
         steps.set_rates(n_done)

@@ -118,33 +118,28 @@ class _CompactEmbedding(nn.Module):
     training can be loaded into the model before and after it.
     """
 
-    rows: Tensor
-    index: Tensor
-
     def __init__(self, whole: nn.Embedding, rows: Tensor) -> None:
         super().__init__()
         weight = whole.weight.detach()
-        rows = rows.to(weight.device)
         self._whole = (whole,)  # A tuple hides it from torch's list of parts.
-        self.used = nn.Parameter(weight[rows])
-        index = torch.full((len(weight),), -1, device=weight.device)
-        index[rows] = torch.arange(len(rows), device=weight.device)
-        self.register_buffer("rows", rows, persistent=False)
-        self.register_buffer("index", index, persistent=False)
+        self._rows = rows.to(weight.device)
+        self.used = nn.Parameter(weight[self._rows])
+        self._index = torch.full((len(weight),), -1, device=weight.device)
+        self._index[self._rows] = torch.arange(len(rows), device=weight.device)
         # Padding has no gradient.
-        padding = -1 if whole.padding_idx is None else int(index[whole.padding_idx])
+        padding = -1 if whole.padding_idx is None else int(self._index[whole.padding_idx])
         self._padding = None if padding < 0 else padding
 
     def forward(self, input_ids: Tensor) -> Tensor:
         if not self.training:
             self.write_back()
             return nn.functional.embedding(input_ids, self._whole[0].weight.detach())
-        return nn.functional.embedding(self.index[input_ids], self.used, self._padding)
+        return nn.functional.embedding(self._index[input_ids], self.used, self._padding)
 
     @torch.no_grad()
     def write_back(self) -> None:
         """Put the trained rows into the whole embedding."""
-        self._whole[0].weight[self.rows] = self.used
+        self._whole[0].weight[self._rows] = self.used
 
     def _save_to_state_dict(self, *args: Any) -> None:
         self.write_back()
@@ -153,4 +148,4 @@ class _CompactEmbedding(nn.Module):
     @torch.no_grad()
     def _load_from_state_dict(self, *args: Any) -> None:
         self._whole[0]._load_from_state_dict(*args)
-        self.used.copy_(self._whole[0].weight[self.rows])
+        self.used.copy_(self._whole[0].weight[self._rows])

@@ -13,16 +13,7 @@ from typing import Any
 import pandas as pd
 import torch
 from skorch import NeuralNet
-from skorch.callbacks import (
-    BatchScoring,
-    Callback,
-    EarlyStopping,
-    EpochScoring,
-    InputShapeSetter,
-    LoadInitState,
-    LRScheduler,
-    TrainEndCheckpoint,
-)
+from skorch import callbacks as skc
 from skorch.history import History
 from skorch.utils import noop
 from torch import Tensor
@@ -52,11 +43,11 @@ _SCORES = (
     "your own"
 )
 _REFUSED = {
-    EpochScoring: _SCORES,
-    BatchScoring: _SCORES,
-    LRScheduler: "the fit sets the learning rate of every step: use lr and warmup",
-    InputShapeSetter: "a transformer takes texts of any length: leave it out",
-    LoadInitState: "use checkpoint_dir, with which a fit goes on where it stopped",
+    skc.EpochScoring: _SCORES,
+    skc.BatchScoring: _SCORES,
+    skc.LRScheduler: "the fit sets the learning rate of every step: use lr and warmup",
+    skc.InputShapeSetter: "a transformer takes texts of any length: leave it out",
+    skc.LoadInitState: "use checkpoint_dir, with which a fit goes on where it stopped",
 }
 
 
@@ -100,7 +91,7 @@ class DirectoryCheckpoint:
 
 
 @dataclass(eq=False, repr=False)
-class Training(Callback):
+class Training(skc.Callback):
     """One training of a network: what it is scored by, and the state from which it goes on.
 
     ``validate`` is called after every epoch; it returns the task metric of the validation rows,
@@ -119,15 +110,16 @@ class Training(Callback):
 
     def __post_init__(self) -> None:
         self.first_losses: list[Tensor] = []
-        self.scoring: EpochScoring | None = None
-        self.stopping: EarlyStopping | None = None
+        self.scoring: skc.EpochScoring | None = None
+        self.stopping: skc.EarlyStopping | None = None
         if (validate := self.validate) is None:
             return
         how: dict[str, Any] = {"lower_is_better": False, "use_caching": False, "on_train": True}
-        self.scoring = EpochScoring(lambda *_: validate(), name="valid_score", **how).initialize()
+        self.scoring = skc.EpochScoring(lambda *_: validate(), name="valid_score", **how)
+        self.scoring.initialize()
         if self.patience is not None:
             how = {"lower_is_better": False, "threshold": 0, "load_best": True, "sink": noop}
-            self.stopping = EarlyStopping("valid_score", self.patience, **how)
+            self.stopping = skc.EarlyStopping("valid_score", self.patience, **how)
 
     @contextmanager
     def watching(self, net: NeuralNet, limit: float | None = None) -> Iterator[None]:
@@ -216,7 +208,7 @@ class Training(Callback):
 
 
 @dataclass(eq=False, repr=False)
-class _EndOfEpoch(Callback):
+class _EndOfEpoch(skc.Callback):
     """Lets the processes agree whether an epoch is the last one, and saves the state after it."""
 
     training: Training
@@ -238,15 +230,12 @@ def time_shown(seconds: float) -> str:
 
 def check_callbacks(callbacks: object, validates: bool) -> None:
     """Raise a ValueError for a callback that could not do its work here."""
-    if callbacks is not None and not isinstance(callbacks, list | tuple):
-        raise ValueError(
-            f"callbacks must be None or a list of callbacks. Got {callbacks!r} instead."
-        )
-    for _, callback in named_callbacks(callbacks):
-        if not isinstance(callback, Callback):
+    is_list = callbacks is None or isinstance(callbacks, list | tuple)
+    for _, callback in named_callbacks(callbacks if is_list else [callbacks]):
+        if not is_list or not isinstance(callback, skc.Callback):
             raise ValueError(
-                f"callbacks takes objects of skorch's Callback, each by itself or as (name, "
-                f"object). Got {callback!r} instead."
+                f"callbacks must be None or a list of objects of skorch's Callback, each by itself "
+                f"or as (name, object). Got {callback!r} instead."
             )
         refused = f"callbacks cannot have {type(callback).__name__}"
         for kind, reason in _REFUSED.items():
@@ -283,7 +272,7 @@ def digests_of_trainers(callbacks: object) -> list[str]:
     digests = []
     for name, callback in named_callbacks(callbacks):
         kind = type(callback)  # A class that is derived from a logger may change something.
-        is_logger = kind.__module__ == "skorch.callbacks.logging" or kind is TrainEndCheckpoint
+        is_logger = kind.__module__ == "skorch.callbacks.logging" or kind is skc.TrainEndCheckpoint
         if is_logger or getattr(callback, "only_watches", False):
             continue
         try:
@@ -298,7 +287,7 @@ def digests_of_trainers(callbacks: object) -> list[str]:
 
 
 @dataclass(eq=False, repr=False)
-class FitProgress(Callback):
+class FitProgress(skc.Callback):
     """Show how long a fit is, and epoch, loss and task metric, on the standard error stream.
 
     In a terminal that is one tqdm bar over all optimiser steps. Elsewhere (log files, notebooks,
