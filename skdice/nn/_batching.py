@@ -49,8 +49,7 @@ class Batcher:
 
     A batch has about ``batch_size`` windows and at most 512 pieces for each of these, padding
     included; a longer window is a batch by itself. With ``batch_pieces``, a batch of
-    :meth:`by_length` has up to this many pieces instead. Batches are made for the ``device``, but
-    lie on the CPU.
+    :meth:`by_length` has up to this many pieces instead. All batches lie on the CPU.
     """
 
     dataset: EncodedDataset
@@ -58,9 +57,8 @@ class Batcher:
     pad_id: int
     pads_left: bool
     batch_pieces: int | None = None
-    device: str = "cpu"
 
-    def collate(self, windows: np.ndarray) -> Batch:
+    def collate(self, windows: np.ndarray, is_for_gpu: bool = False) -> Batch:
         """Pad windows to the longest of them, or for a GPU to the next multiple of 8.
 
         ``input_ids``, ``attention_mask`` and ``token_type_ids`` are of shape (n_windows, length).
@@ -72,7 +70,7 @@ class Batcher:
         data, of_all = self.dataset, self.dataset.input_ids.lengths
         lengths = of_all[windows]
         width = int(lengths.max())
-        if torch.device(self.device).type == "cuda" and lengths.min() < width:
+        if is_for_gpu and lengths.min() < width:
             # The encoder may have no position beyond the longest window of all.
             width = min(-(-width // PADDED_MULTIPLE) * PADDED_MULTIPLE, int(of_all.max()))
         index, row, column = _coordinates(data.input_ids, windows)
@@ -104,14 +102,15 @@ class Batcher:
             batch |= {"place": place, "match": match}
         return {name: torch.from_numpy(array) for name, array in batch.items()}
 
-    def by_length(self, windows: np.ndarray) -> Iterator[tuple[np.ndarray, Batch]]:
+    def by_length(
+        self, windows: np.ndarray, is_for_gpu: bool = False
+    ) -> Iterator[tuple[np.ndarray, Batch]]:
         """Yield windows and their batch, the longest first: memory runs out at once or never."""
         windows = windows[np.argsort(-self.dataset.input_ids.lengths[windows], kind="stable")]
-        is_for_gpu = torch.device(self.device).type == "cuda"
         n_pieces = _GPU_PIECES if is_for_gpu else self.batch_pieces
         n_windows = self.batch_size if n_pieces is None else len(windows)
         for part in self._fitting(windows, n_windows, n_pieces or _PIECES_PER_WINDOW * n_windows):
-            yield part, self.collate(part)
+            yield part, self.collate(part, is_for_gpu)
 
     def cut(self, windows: np.ndarray) -> list[np.ndarray]:
         """Cut the windows of a step, which are sorted by length, into batches of similar size.

@@ -35,7 +35,8 @@ class StepGraphs:
         self._compute, self._device, self._before = compute, device, before
         self._n_seen: Counter[Hashable] = Counter()
         self._graphs: dict[Hashable, tuple[Batch, Callable[[], Tensor]]] = {}
-        self._pool: Any = None
+        # All graphs of a fit use this memory in turn.
+        self._pool: Any = torch.cuda.graph_pool_handle()
         self._has_failed = False
 
     def __call__(self, batch: Batch) -> Tensor:
@@ -45,8 +46,6 @@ class StepGraphs:
         is_common = self._n_seen[shape] > _N_EAGER
         if is_common and shape not in self._graphs and not self._has_failed:
             inputs = {name: tensor.to(self._device) for name, tensor in batch.items()}
-            # All graphs of a fit use this memory in turn.
-            self._pool = self._pool or torch.cuda.graph_pool_handle()
             try:
                 replay = capture(lambda: self._compute(inputs, True), self._pool)
                 self._graphs[shape] = inputs, replay

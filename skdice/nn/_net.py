@@ -19,7 +19,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -133,7 +132,7 @@ class TextNet(NeuralNet):
     def partial_fit(
         self, X: StepSampler, y: None = None, classes: None = None, **fit_params: Any
     ) -> "TextNet":
-        """Train the net for ``max_epochs``, from the weights that it has.
+        """Train the net until it has been trained for ``max_epochs``, from the weights that it has.
 
         All processes of a job have to call it, with the same weights. A loss or gradient that is
         not finite raises a NotFiniteError; the weights are those before that step.
@@ -156,10 +155,9 @@ class TextNet(NeuralNet):
                     clip_norm=math.inf if self.clip_norm is None else self.clip_norm,
                     warmup=self.warmup,
                     n_steps=X.n_steps * self.max_epochs,
-                    n_rows_before=len(self.history),
                 )
                 self.notify("on_train_begin", X=X, y=y)
-                n_done = len(self.history) - steps.n_rows_before
+                n_done = len(self.history)  # epochs of a saved state
                 # A fit that a callback ends before its first step still takes that step.
                 n_left = 0 if steps.is_stopped and n_done else self.max_epochs - n_done
                 try:
@@ -214,7 +212,7 @@ class TextNet(NeuralNet):
         named = named_callbacks(self.callbacks)
         reads_losses = not all(isinstance(callback, FitProgress) for _, callback in named)
         groups = steps.optimizer.param_groups
-        n_done = sum(row.get(f"{prefix}_batch_count", 0) for row in history[steps.n_rows_before :])
+        n_done = sum(row.get(f"{prefix}_batch_count", 0) for row in history)
         steps.set_rates(n_done)
         history.record("lr", groups[0]["lr"])
         history.record("n_texts", iterator.n_texts)
@@ -270,7 +268,6 @@ class TextNet(NeuralNet):
         n_items = int(batcher.dataset.item_offsets[-1])
         logits = torch.zeros((n_items, self.module_.n_outputs), device=device)
         is_on_gpu = torch.device(device).type == "cuda"
-        batcher = replace(batcher, device=device)
         how: dict[str, Any] = {"desc": "predict", "unit": "piece", "unit_scale": True}
         hides = HIDES_BARS if verbose and ranks.index == 0 else True
         n_all, n_read, begin = int(lengths[windows].sum()), 0, time.monotonic()
@@ -279,7 +276,7 @@ class TextNet(NeuralNet):
         attention = own_attention(self.module_) if is_on_gpu else nullcontext()
         precision = autocast(self.predict_precision, self.device)
         with bar, torch.inference_mode(), precision, attention:
-            for part, batch in batcher.by_length(windows):
+            for part, batch in batcher.by_length(windows, is_on_gpu):
                 if network is None:
                     batch = to_device(self.module_.prepare(batch), self.device)
                     logits[batch["item"]] = self.module_(**batch)

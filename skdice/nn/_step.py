@@ -51,7 +51,6 @@ class Steps:
     clip_norm: float
     warmup: float
     n_steps: int
-    n_rows_before: int  # rows that the history had before this training
     deadline: float = math.inf  # of the clock time.monotonic
     is_stopped: bool = False  # whether a callback or the deadline has ended the training
 
@@ -111,7 +110,7 @@ class Steps:
         step = [to_device(batch, self.device) for batch in step]
         self.optimizer.zero_grad(set_to_none=self._graphs is None)
         scale, memory = self._scaler.get_scale(), self._memory
-        loss = accumulate_gradient(self.criterion, step, self._logits, scale, self.ranks, memory)
+        loss = accumulate_gradient(self.criterion, step, self._logits, memory, scale, self.ranks)
         if self.ranks.count > 1:
             self.ranks.add_up(p.grad for p in self._parameters if p.grad is not None)
         self._scaler.unscale_(self.optimizer)
@@ -128,7 +127,7 @@ class Steps:
         # A graph finds the gradients of the step before in their place.
         self.optimizer.zero_grad(set_to_none=False)
         memory, share = self._memory, self._share if in_graph else None
-        loss = accumulate_gradient(self.criterion, [batch], self._logits, 1.0, ALONE, memory, share)
+        loss = accumulate_gradient(self.criterion, [batch], self._logits, memory, share=share)
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, self.clip_norm)
         return torch.stack([loss, norm.to(loss)])
 
@@ -214,9 +213,9 @@ def accumulate_gradient(
     loss: AnyLoss,
     batches: Sequence[Batch],
     forward: Forward,
+    memory: SumsMemory,
     scale: float = 1.0,
     ranks: Ranks = ALONE,
-    memory: SumsMemory | None = None,
     share: Tensor | None = None,
 ) -> Tensor:
     """Add the gradient of the loss over all batches to the network's; return the loss.
@@ -232,14 +231,13 @@ def accumulate_gradient(
     before; a loss that is a mean does not need it. ``share`` is by how much the memory moves if it
     has counted this step already, which must be a single batch then.
     """
-    remember = SumsMemory(0) if memory is None else memory
     targets: list[Target] = [
         (loss.target(b) if isinstance(loss, CombinedLoss) else b["target"], b.get("weight"))
         for b in batches
     ]
     if len(batches) == ranks.count == 1:
         sums = loss.sums(forward(batches[0]), *targets[0])
-        value = loss.value(sums if loss.separable else remember(sums, share))
+        value = loss.value(sums if loss.separable else memory(sums, share))
         (value if scale == 1 else value * scale).backward()
         return value.detach()
     if loss.separable:
@@ -253,7 +251,7 @@ def accumulate_gradient(
             states.append([generator.get_state() for generator in generators])
             outputs.append(_output(loss, forward(batch), *target))
     of_step = _of_sums if loss.additive else _of_logits
-    value, gradients = of_step(loss, outputs, scale, ranks, remember)
+    value, gradients = of_step(loss, outputs, scale, ranks, memory)
     for i, (batch, output, gradient) in enumerate(zip(batches, outputs, gradients)):
         if not is_kept:
             for generator, state in zip(generators, states[i]):
@@ -278,19 +276,19 @@ def _weighted_mean(
 
 
 def _of_sums(
-    loss: AnyLoss, outputs: Sequence[Output], scale: float, ranks: Ranks, remember: SumsMemory
+    loss: AnyLoss, outputs: Sequence[Output], scale: float, ranks: Ranks, memory: SumsMemory
 ) -> tuple[Tensor, list[list[Tensor]]]:
     """Return the loss of the step and, for each batch, its scaled gradient by the sums."""
     sums = torch.stack([sums.detach() for ((sums,),) in outputs])
     total = ranks.sum(sums.sum(0)).requires_grad_()
-    value = loss.value(remember(total))
+    value = loss.value(memory(total))
     (value * scale).backward()
     assert total.grad is not None
     return value.detach(), [[total.grad]] * len(outputs)
 
 
 def _of_logits(
-    loss: AnyLoss, outputs: Sequence[Output], scale: float, ranks: Ranks, remember: SumsMemory
+    loss: AnyLoss, outputs: Sequence[Output], scale: float, ranks: Ranks, memory: SumsMemory
 ) -> tuple[Tensor, list[tuple[Tensor, ...]]]:
     """Return the loss of the step and, for each batch, its scaled gradient by logits of parts."""
     single = loss.loss if isinstance(loss, CombinedLoss) else loss
@@ -304,12 +302,12 @@ def _of_logits(
         sums.append(single.sums(whole, ranks.join(torch.cat(targets)), weight))
         wholes.append(whole)
         places.append((start, lengths))
-    value = loss.value(remember(torch.cat(sums)))
+    value = loss.value(memory(torch.cat(sums)))
     (value * scale).backward()
     gradients: list[Any] = [whole.grad for whole in wholes]
     # The loss may draw random numbers, which differ between processes.
     found = value.detach()
-    ranks.copy_first([found, *gradients, *([] if remember.mean is None else [remember.mean])])
+    ranks.copy_first([found, *gradients, *([] if memory.mean is None else [memory.mean])])
     own = [
         gradient[start : start + sum(lengths)].split(lengths)
         for gradient, (start, lengths) in zip(gradients, places)

@@ -304,7 +304,7 @@ class FitProgress(skc.Callback):
 
     def on_train_begin(self, net: NeuralNet, X: StepSampler, **kwargs: Any) -> None:
         # Epochs that an earlier process trained count as done.
-        steps, n_done = net.steps_, len(net.history) - net.steps_.n_rows_before
+        steps, n_done = net.steps_, len(net.history)
         self.n_done_, self.begin_, self.n_timed_ = X.n_steps * n_done, 0.0, 0
         if not steps.is_stopped:
             epochs = count_of(net.max_epochs - n_done, "epoch")

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from skdice.losses import SumsMemory
 from skdice.nn import Batcher, Training
 from skdice.nn._step import accumulate_gradient
 from skdice.text import EncodedDataset, Ragged, offsets_from_lengths, ranges
@@ -96,11 +97,12 @@ def fit_net(net, sampler, validate=None, patience=None):
     return net
 
 
-def run_step(module, loss, batches, seed=7, **options):
+def run_step(module, loss, batches, seed=7, memory=None, **options):
     """Return loss, gradients and the state of the generator; leave no gradient on the module."""
+    memory = memory or SumsMemory(0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        value = accumulate_gradient(loss, batches, forward_of(module), **options)
+        value = accumulate_gradient(loss, batches, forward_of(module), memory, **options)
         state = torch.get_rng_state()
     gradients = [parameter.grad for parameter in module.parameters()]
     module.zero_grad(set_to_none=True)
