@@ -227,7 +227,7 @@ def _make_job(
 
 
 def _learned(value: Any) -> Any:
-    """Return an estimator as its class and all its attributes; so also inside lists."""
+    """Return an estimator as its class and all its attributes, also where it lies in a list."""
     if isinstance(value, list | tuple):
         return [*map(_learned, value)]
     if isinstance(value, type) or not hasattr(value, "get_params"):

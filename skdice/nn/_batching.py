@@ -1,6 +1,6 @@
 """Which texts make up an optimiser step, and how windows become padded tensors."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from ..text import Draw, EncodedDataset, Ragged, offsets_from_lengths, ranges
 from ._runtime import ALONE, Ranks
 
 Batch = dict[str, Tensor]
+LogitsOf = Callable[[Batch], np.ndarray]
 
 # Texts of one length are spread over this many steps, but at least 1/50 and at most 1/7 of an
 # epoch. With more steps, a text meets other texts in every epoch; with fewer, batches need less

@@ -64,13 +64,9 @@ def load_transformer(
         trained = config.architectures or []
         labels = [str(name) for name in config.id2label.values()]
         config.num_labels = n_labels
-        transformer, info = getattr(transformers, auto_class).from_pretrained(
-            model,
-            config=config,
-            dtype=torch.float32,
-            ignore_mismatched_sizes=True,
-            output_loading_info=True,
-        )
+        how: dict[str, Any] = {"ignore_mismatched_sizes": True, "output_loading_info": True}
+        kind = getattr(transformers, auto_class)
+        transformer, info = kind.from_pretrained(model, config=config, dtype=torch.float32, **how)
     # The last bits of a product may depend on where in memory a weight lies. A mapped file may lie
     # anywhere, a copy is aligned.
     for tensor in (*transformer.parameters(), *transformer.buffers()):

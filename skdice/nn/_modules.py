@@ -59,9 +59,8 @@ class TextModule(nn.Module):
         self.members = nn.ModuleList()
         # ``unmatched_weights`` are in the checkpoint or in the network, but not in both;
         # ``trained_labels`` are the labels of the checkpoint's head, None without a head.
-        self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = (
-            load_transformer(self.auto_class, model, n_classes)
-        )
+        loaded = load_transformer(self.auto_class, model, n_classes)
+        self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = loaded
         self._has_own_types = n_token_types is not None
         self.type_table: nn.Embedding | None = None
         if n_token_types is not None:
@@ -89,7 +88,7 @@ class TextModule(nn.Module):
             self._frozen = freeze(self.transformer, n_frozen_layers, self.head_parameters())
 
     def prepare(self, batch: Batch) -> Batch:
-        """Return a batch on the CPU with all for which :meth:`forward` would wait for a GPU."""
+        """Add to a batch on the CPU what :meth:`forward` would have to wait for on a GPU."""
         return batch
 
     def forward(

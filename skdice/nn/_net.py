@@ -32,7 +32,7 @@ from tqdm.auto import tqdm
 
 from ..exceptions import warn
 from ..losses import Loss
-from ._batching import Batch, Batcher, StepSampler, to_device
+from ._batching import Batch, Batcher, LogitsOf, StepSampler, to_device
 from ._runtime import ALONE, autocast
 from ._speedups import compact_embedding, own_attention
 from ._step import Steps
@@ -68,9 +68,8 @@ class TextNet(NeuralNet):
 
     ``fit`` and ``partial_fit`` take a :class:`StepSampler`, :meth:`predict_logits` a
     :class:`Batcher`. Its parameters are those of the estimators and of skorch. ``module`` is a
-    class, since a clone must not share weights; of the ``loss``, which is always computed in
-    float32, ``criterion_`` is a copy. ``best_epoch_`` is the epoch of the weights that a
-    :class:`Training` has kept.
+    class, since a clone must not share weights. ``criterion_`` is a copy of the ``loss``.
+    ``best_epoch_`` is the epoch of the weights that a :class:`Training` has kept.
     """
 
     steps_: Steps | None = None  # while it is trained
@@ -247,11 +246,7 @@ class TextNet(NeuralNet):
         return {"loss": self.steps_.take(batch, where, tell), "y_pred": None}
 
     def predict_logits(
-        self,
-        batcher: Batcher,
-        network: Callable[[Batch], np.ndarray] | None = None,
-        *,
-        verbose: bool = False,
+        self, batcher: Batcher, network: LogitsOf | None = None, *, verbose: bool = False
     ) -> np.ndarray:
         """Return float32 logits of all items, of shape (n_items, n_outputs), in their order.
 

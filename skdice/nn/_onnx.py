@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +20,7 @@ import torch
 from .._extras import not_installed
 from .._files import sha256
 from ..exceptions import hidden
-from ._batching import Batch
+from ._batching import Batch, LogitsOf
 from ._modules import TextModule
 
 _TOLERANCE = 1e-4
@@ -124,7 +124,7 @@ _EXPORTING = threading.Lock()
 
 def onnx_network(
     module: TextModule, runtime: str, max_length: int, *, verbose: bool, keep: Path | None = None
-) -> Callable[[Batch], np.ndarray]:
+) -> LogitsOf:
     """Return a function that computes logits of a batch by ONNX Runtime.
 
     The module is exported once, unless it has a file already; its weights must not change after
