@@ -147,5 +147,6 @@ class _CompactEmbedding(nn.Module):
 
     @torch.no_grad()
     def _load_from_state_dict(self, *args: Any) -> None:
+        self.write_back()  # The state may have other weights only.
         self._whole[0]._load_from_state_dict(*args)
         self.used.copy_(self._whole[0].weight[self._rows])
