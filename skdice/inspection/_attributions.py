@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._inputs import indexable_rows, list_some
+from .._inputs import indexable_rows, is_table, list_some, table_cells
 
 
 def word_attributions(classifier: Any, X: Any, label: Any = None) -> pd.DataFrame:
@@ -52,10 +52,8 @@ def word_attributions(classifier: Any, X: Any, label: Any = None) -> pd.DataFram
         labels = np.asarray(classifier.predict(X)).tolist()
         if any(isinstance(found, list) for found in labels):
             raise ValueError(f"Texts have several labels, so label must be one of {classes}.")
-    rows = indexable_rows(X)
-    rows = rows.to_numpy() if isinstance(rows, pd.DataFrame) else rows
     found, variants = [], []
-    for i, row in enumerate(rows):
+    for i, row in enumerate(table_cells(X) if is_table(X) else indexable_rows(X)):
         texts = [row] if isinstance(row, str) else [*row]
         for k, text in enumerate(texts):
             for match in re.finditer(r"\S+", text):
@@ -63,8 +61,7 @@ def word_attributions(classifier: Any, X: Any, label: Any = None) -> pd.DataFram
                 others = [*texts[:k], text[:start] + text[end:], *texts[k + 1 :]]
                 variants.append(others[0] if len(others) == 1 else tuple(others))
                 found.append((i, k, start, end, match[0], labels[i]))
-    names = ["row", "text", "start", "end", "word", "label"]
-    table = pd.DataFrame(found, columns=names)
+    table = pd.DataFrame(found, columns=["row", "text", "start", "end", "word", "label"])
     place = [classes.index(name) for name in table["label"]]
     without = np.asarray(classifier.predict_proba(variants)) if found else whole[:0]
     table["attribution"] = whole[table["row"], place] - without[np.arange(len(found)), place]

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _BORDER, _NONE = "wrong border", "none"
 _MARKERS = "os^Dvp>"
-_ISO_F1 = (0.2, 0.4, 0.6, 0.8, 0.9)
 
 
 class EntityDisplay:
@@ -115,7 +114,7 @@ class EntityConfusionDisplay(EntityDisplay):
             not lie in its sentence, with the row; or if a label is "none" or "wrong border".
         """
         gold = read_entities(y_true, "y_true")
-        predicted = read_entities(y_pred, "y_pred", [row.n_words for row in gold])
+        predicted = read_entities(y_pred, "y_pred", gold)
         counts = Counter[tuple[str, str]]()
         for true_row, pred_row in zip(gold, predicted):
             for pair in pair_entities(list(true_row.spans), list(pred_row.spans)):
@@ -250,8 +249,7 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
             its sentence or has no finite score, with the row.
         """
         rows = read_entities(y_true, "y_true")
-        sizes = [row.n_words for row in rows]
-        scored = read_entities(entities, "entities", sizes, has_scores=True)
+        scored = read_entities(entities, "entities", rows, has_scores=True)
         gold = [span.label for row in rows for span in row.spans]
         found = [
             (span.label, (score, span in row.spans))
@@ -271,7 +269,7 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
         self.ax_, self.figure_ = ax, ax.figure
         ax.set(xlim=(0, 1.01), ylim=(0, 1.01), aspect="equal")
         ax.set(xlabel="Recall of entities", ylabel="Precision of entities")
-        for f1 in _ISO_F1:
+        for f1 in (0.2, 0.4, 0.6, 0.8, 0.9):
             lowest = f1 / (2 - f1)
             recall = np.linspace(lowest, 1, 100)
             ax.plot(recall, f1 * recall / (2 * recall - f1), "#B0B0B0", linewidth=0.8, zorder=1)

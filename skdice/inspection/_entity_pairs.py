@@ -11,14 +11,7 @@ from ..metrics import EntitySpan, check_tag_row, get_entities
 
 EntityRows: TypeAlias = TagSequences | Spans
 
-ENTITY_KINDS = (
-    "correct",
-    "wrong label",
-    "wrong border",
-    "wrong border and label",
-    "missed",
-    "spurious",
-)
+KINDS = ("correct", "wrong label", "wrong border", "wrong border and label", "missed", "spurious")
 
 
 class EntityRow(NamedTuple):
@@ -36,7 +29,7 @@ class EntityPair(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """How the two differ, one of ``ENTITY_KINDS``."""
+        """How the two differ, one of ``KINDS``."""
         gold, predicted = self
         if gold is None or predicted is None:
             return "missed" if gold else "spurious"
@@ -55,46 +48,41 @@ class EntityPair(NamedTuple):
 
 
 def read_entities(
-    rows: Any, name: str, n_words: Sequence[int | None] | None = None, *, has_scores: bool = False
+    rows: Any, name: str, gold: Sequence[EntityRow] | None = None, *, has_scores: bool = False
 ) -> list[EntityRow]:
     """Read rows of tags or of (start, end, label), or with scores what ``predict_spans`` gives.
 
-    `n_words` has the number of words of each sentence, None where it is not known.
+    `gold` has the gold entities of the same sentences, if these are predicted ones.
     """
     what = "Entity(start, end, label, score)" if has_scores else "tags or of (start, end, label)"
-    if n_words is None:
+    if gold is None:
         listed = check_rows(rows, name, f"lists of {what}")
     else:
-        listed = check_y(rows, len(n_words), f"lists of {what}", "y_true", name)
+        listed = check_y(rows, len(gold), f"lists of {what}", "y_true", name)
     found = []
-    for i, (row, size) in enumerate(zip(listed, n_words or [None] * len(listed))):
-        where = f"row {i} of {name}"
+    for i, row in enumerate(listed):
+        where, size = f"row {i} of {name}", gold[i].n_words if gold else None
         items = check_rows(row, where, what)
+        spans: dict[EntitySpan, float] = {}
         if not has_scores and any(isinstance(item, str) for item in items):
             tags = check_tag_row(items, where)
             if size not in (None, len(tags)):
-                raise ValueError(
-                    f"Words need a tag each; {where} has {len(tags)} for {size} words."
-                )
-            found.append(EntityRow(dict.fromkeys(get_entities(tags), 1.0), len(tags)))
-            continue
-        spans: dict[EntitySpan, float] = {}
-        for item in items:
-            span = EntitySpan(*check_span(item, name, where, size))
-            score = _read_score(item, where) if has_scores else 1.0
-            spans[span] = max(score, spans.get(span, -math.inf))
+                raise ValueError(f"A word needs a tag; {where} has {len(tags)} for {size} words.")
+            spans, size = dict.fromkeys(get_entities(tags), 1.0), len(tags)
+        else:
+            for item in items:
+                span = EntitySpan(*check_span(item, name, where, size))
+                score: Any = 1.0
+                if has_scores:
+                    score = item.get("score") if isinstance(item, Mapping) else [*item, None][3]
+                if not isinstance(score, numbers.Real) or not math.isfinite(score):
+                    raise ValueError(
+                        f"Entities must be (start, end, label, score), with a finite score; "
+                        f"{where} has {item!r}."
+                    )
+                spans[span] = max(float(score), spans.get(span, -math.inf))
         found.append(EntityRow(spans, size))
     return found
-
-
-def _read_score(entity: Any, where: str) -> float:
-    score = entity.get("score") if isinstance(entity, Mapping) else [*entity, None][3]
-    if not isinstance(score, numbers.Real) or not math.isfinite(score):
-        raise ValueError(
-            f"Entities must be (start, end, label, score), with a finite score; {where} has "
-            f"{entity!r}."
-        )
-    return float(score)
 
 
 def pair_entities(gold: Sequence[EntitySpan], predicted: Sequence[EntitySpan]) -> list[EntityPair]:

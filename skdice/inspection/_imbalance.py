@@ -12,6 +12,8 @@ from .._typing import Answers, Labels, Questions, TagSequences
 from ..metrics import are_chunk_tags, read_answers
 from ..tasks import check_indicator, check_questions
 
+_SEQUENCES = (list, tuple, np.ndarray, pd.Series)  # of the tags of a row
+
 
 def imbalance_report(
     y: TagSequences | Labels | Answers | pd.DataFrame, X: Questions | None = None
@@ -44,8 +46,8 @@ def imbalance_report(
             (``B-x``, ``I-x``, ...) nor the most frequent tag;
           - two labels: the smaller and the larger label, scikit-learn's positive class;
           - an indicator matrix: its zeros and its ones;
-          - answers: the other tokens of the contexts, and 2 per answerable question, its start and
-            its end (the paper's Table 1);
+          - answers: the other tokens of the contexts (words between white space, once for each
+            question), and 2 per answerable question, its start and its end (the paper's Table 1);
           - everything else (part-of-speech tags, more than two labels): missing.
         - ``ratio``: negatives / positives, infinite without positives. Where these are missing,
           the count of the largest class / that of the smallest one.
@@ -55,10 +57,6 @@ def imbalance_report(
     TypeError, ValueError
         If `y` is empty or has missing or other values that cannot be counted, or if answers come
         without questions or with another number of them.
-
-    Notes
-    -----
-    The tokens of a context are its words between white space, once for each question about it.
 
     Examples
     --------
@@ -84,7 +82,7 @@ def imbalance_report(
         raise ValueError("y is empty. At least one row is needed to count classes.")
     if _are_answers(rows, X):
         return _report_answers(rows, X)
-    has_tags = _is_sequence(rows[0])
+    has_tags = isinstance(rows[0], _SEQUENCES)
     counts = _count_items(rows, has_tags)
     n_items = counts.total()
     return _make_frame(n_items, _count_negatives(counts, has_tags), list(counts.items()), n_items)
@@ -96,15 +94,11 @@ def _is_matrix(y: Any) -> TypeGuard[pd.DataFrame]:
     return is_table(y) and not (are_tags and any(isinstance(value, str) for value in y.flat))
 
 
-def _is_sequence(row: object) -> bool:
-    return isinstance(row, list | tuple | np.ndarray | pd.Series)
-
-
 def _count_items(rows: Sequence[Any], has_tags: bool) -> Counter[Any]:
     """Count the tags of all rows, or the rows themselves."""
     counts: Counter[Any] = Counter()
     for i, row in enumerate(rows):
-        if _is_sequence(row) != has_tags:
+        if isinstance(row, _SEQUENCES) != has_tags:
             expected = "a sequence of tags" if has_tags else "a label"
             raise TypeError(f"y, row {i}: got {describe(row)}, but row 0 is {expected}.")
         for position, item in enumerate(row if has_tags else (row,)):

@@ -175,10 +175,9 @@ class LossComparisonDisplay:
             scores.to_numpy().ravel(), heights, s=12, color="black", zorder=4, label="seeds"
         )
         ax.set_yticks(y, labels=list(scores.index))
-        name = "F1" if self.metric == "f1" else self.metric.replace("_", " ").capitalize()
-        left, right = ax.get_xlim()
-        limits = {"xlim": (max(left, -1), min(right, 101)), "ylim": (n_losses - 0.5, -0.5)}
-        ax.set(xlabel=f"{name} (%)", ylabel="Loss", **limits)
+        name = self.metric.replace("_", " ").capitalize()
+        ax.set(xlabel=f"{name} (%)", ylabel="Loss", ylim=(n_losses - 0.5, -0.5))
+        ax.set_xlim(*np.clip(ax.get_xlim(), -1, 101))
         ax.grid(axis="x", alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, fontsize=8)

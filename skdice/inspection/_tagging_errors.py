@@ -14,17 +14,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from .._inputs import check_tags, check_token_lists, count_of
 from .._typing import TagSequences, TokenLists
-from ..metrics import (
-    EntitySpan,
-    are_chunk_tags,
-    check_tag_kinds,
-    check_tag_sequences,
-    get_entities,
-)
+from ..metrics import EntitySpan, are_chunk_tags, check_tag_kinds, check_tag_sequences, get_entities
 from ..text import are_characters
-from ._entity_pairs import ENTITY_KINDS, EntityPair, pair_entities
+from ._entity_pairs import KINDS, EntityPair, pair_entities
 
-_N_PRINTED = 10  # rows
 _PAGES = Environment(
     loader=PackageLoader(__package__, ""),
     autoescape=True,
@@ -56,7 +49,7 @@ def _mark(
         predicted_label = None
         if gold is not None:
             pair = pairs[gold]
-            is_shown = pair.kind != "correct" and pair.gold is not None and pair.gold.start == start
+            is_shown = pair.kind != "correct" and pair.spans[0].start == start
             label = pair.spans[0].label if is_shown else None
             lanes = "gold predicted" if predicted == gold else "gold"
             marks.append((lanes, first_entity + gold, pair.kind, label))
@@ -122,7 +115,20 @@ class TaggingErrors:
         self.pairs = pairs
         self.unit = unit
         self._separator = "" if are_characters(sentences) else " "
-        self.frame = _make_frame(sentences, pairs, self._separator)
+        nothing = (None, None, None)
+        records = []
+        for row, (words, row_pairs) in enumerate(zip(sentences, pairs)):
+            for pair in row_pairs:
+                gold, found = pair.gold or nothing, pair.predicted or nothing
+                end = max(span.end for span in pair.spans)
+                text = self._separator.join(words[pair.start : end])
+                records.append((row, pair.kind, gold[2], found[2], *gold[:2], *found[:2], text))
+        positions = ["gold_start", "gold_end", "predicted_start", "predicted_end"]
+        columns = ["row", "kind", "gold_label", "predicted_label", *positions, "text"]
+        kind = pd.CategoricalDtype(list(KINDS))
+        types: dict[str, Any] = {"row": "int64", "kind": kind, **dict.fromkeys(positions, "Int64")}
+        # The str of pandas cannot hold lone surrogates, an object can.
+        self.frame = pd.DataFrame(records, columns=columns, dtype=object).astype(types)
 
     @classmethod
     def from_predictions(
@@ -178,7 +184,7 @@ class TaggingErrors:
         return f"{count_of(len(self.sentences), 'sentence')}, {self.unit}: {kinds}. The first rows:"
 
     def _first_rows(self) -> pd.DataFrame:
-        return self.frame[["row", "kind", "gold_label", "predicted_label", "text"]].head(_N_PRINTED)
+        return self.frame[["row", "kind", "gold_label", "predicted_label", "text"]].head(10)
 
     def summary(self) -> pd.DataFrame:
         """Count the kinds of results for each gold label, spurious ones by their predicted label.
@@ -190,10 +196,10 @@ class TaggingErrors:
         """
         counts = Counter((pair.spans[0].label, pair.kind) for row in self.pairs for pair in row)
         labels = sorted({label for label, _ in counts})
-        table = [[counts[label, kind] for kind in ENTITY_KINDS] for label in labels]
-        totals = [sum(column) for column in zip(*table)] or [0] * len(ENTITY_KINDS)
+        table = [[counts[label, kind] for kind in KINDS] for label in labels]
+        totals = [sum(column) for column in zip(*table)] or [0] * len(KINDS)
         index = pd.Index(["all", *labels], dtype=object, name="label")
-        return pd.DataFrame([totals, *table], index=index, columns=list(ENTITY_KINDS))
+        return pd.DataFrame([totals, *table], index=index, columns=list(KINDS))
 
     def to_html(
         self, path: str | PathLike[str] | None = None, *, title: str = "Tagging errors"
@@ -237,22 +243,3 @@ class TaggingErrors:
 
 def _words(tags: list[str]) -> list[EntitySpan]:
     return [EntitySpan(i, i + 1, tag) for i, tag in enumerate(tags)]
-
-
-def _make_frame(
-    sentences: list[list[str]], pairs: list[list[EntityPair]], separator: str
-) -> pd.DataFrame:
-    nothing = (None, None, None)
-    records = []
-    for row, (words, row_pairs) in enumerate(zip(sentences, pairs)):
-        for pair in row_pairs:
-            gold, predicted = pair.gold or nothing, pair.predicted or nothing
-            text = separator.join(words[pair.start : max(span.end for span in pair.spans)])
-            labels = gold[2], predicted[2]
-            records.append((row, pair.kind, *labels, *gold[:2], *predicted[:2], text))
-    positions = ["gold_start", "gold_end", "predicted_start", "predicted_end"]
-    columns = ["row", "kind", "gold_label", "predicted_label", *positions, "text"]
-    # The str of pandas cannot hold lone surrogates, an object can.
-    frame = pd.DataFrame(records, columns=columns, dtype=object)
-    kind = pd.CategoricalDtype(list(ENTITY_KINDS))
-    return frame.astype({"row": "int64", "kind": kind, **dict.fromkeys(positions, "Int64")})

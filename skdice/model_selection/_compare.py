@@ -3,11 +3,10 @@
 import math
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from joblib import Memory
@@ -23,7 +22,7 @@ from .._parameters import check_number, check_option
 from .._pipeline import final_step, silenced, with_parameters
 from .._version import __version__
 from ..estimators import TextEstimator
-from ..exceptions import silent, told_once
+from ..exceptions import silent, told_once, warn
 from ..losses import Loss
 from ..metrics import RowCounts
 from ..tasks import Rows, split_rows
@@ -46,6 +45,7 @@ _TUNED = "+threshold"
 _HELD_OUT_FRACTION = 0.15
 # Training rows that a run predicts, to see whether it has learned them.
 _N_TRAINING_ROWS = 100
+_Key: TypeAlias = tuple[str, int]  # a loss of the table and a seed
 
 
 class LossRun(NamedTuple):
@@ -97,10 +97,8 @@ def compare_losses(
     estimator : estimator of this package, or a Pipeline that ends in one
         Its loss and the parameters of the loss do not count, as the losses bring their own;
         ``class_weight`` stays for all.
-    X, y : rows and their labels
-        To train on.
-    X_test, y_test : rows and their labels
-        To compare on.
+    X, y, X_test, y_test : rows and their labels
+        The rows to train on, and those to compare on.
     losses : sequence of names, or dict
         Names as the ``loss`` parameter takes them. A dict maps what the table calls a loss to a
         name, a loss object, or a dict of ``loss`` with its parameters
@@ -130,24 +128,16 @@ def compare_losses(
 
     Raises
     ------
-    TypeError
-        If the estimator is none of this package, or an argument is of another kind.
-    ValueError
-        If losses or seeds are empty or twice there, the baseline is not among the losses, the rows
-        are not allowed, tags that are no entities have no decision to tune, or a loss cannot be
-        used with the estimator; all of this before anything is
-        trained. Errors in a fit have a note of loss and seed.
+    TypeError, ValueError
+        Before anything is trained: if an argument is not allowed, if losses or seeds are empty or
+        repeated, if a loss cannot be used with the estimator, or if there is no decision to tune
+        because the tags are no entities. Errors in a fit have a note of loss and seed.
 
     Warns
     -----
     UserWarning
         If the baseline looks undertrained, as a mean over seeds: its F1 on training rows is below
-        0.5, or its training loss fell by more than a quarter in the last epoch (of any of its
-        networks, if it has several).
-
-    See Also
-    --------
-    tune_decision : Tunes the decision of one fitted estimator.
+        0.5, or the training loss of a network fell by more than a quarter in the last epoch.
 
     Examples
     --------
@@ -169,21 +159,15 @@ def compare_losses(
         for label, parameters in entries.items()
         for seed in seeds
     }
-    is_pipeline = isinstance(estimator, Pipeline)
-    _check_rows(final, X, y, "X and y", is_pipeline)
-    _check_rows(final, X_test, y_test, "X_test and y_test", is_pipeline)
+    _check_rows(estimator, X, y, "X and y")
+    _check_rows(estimator, X_test, y_test, "X_test and y_test")
     protocol = Protocol(final.internals.task.measure(y), X, y, X_test, y_test, bool(tune_threshold))
     if tune_threshold and protocol.task == "tagging":
-        raise ValueError(
-            "tune_threshold=True tunes the bias of 'O', but the tags of y are no entities: they "
-            "have no decision to tune."
-        )
-    run, common = _run_loss, []
-    if cache_dir is not None:
-        # A run is found in the cache by a digest of all that it depends on.
-        memory = Memory(os.fspath(cache_dir), verbose=0)
-        run = memory.cache(_run_loss, ignore=["estimator", "protocol"])
-        common = [__version__, digest(protocol)]
+        raise ValueError("tune_threshold=True has no decision to tune: the tags are no entities.")
+    # A run is found in the cache by a digest of all that it depends on.
+    memory = Memory(None if cache_dir is None else os.fspath(cache_dir), verbose=0)
+    run = memory.cache(_run_loss, ignore=["estimator", "protocol"])
+    common = [] if cache_dir is None else [__version__, digest(protocol)]
     tasks = [
         delayed(_run)(run, key, each, protocol, digest([*common, each]) if common else "")
         for key, each in estimators.items()
@@ -241,16 +225,13 @@ def _warn_if_undertrained(label: str, runs: Sequence[LossRun], max_epochs: int |
     elif fall > _LARGEST_LAST_FALL:
         problem = f"its training loss fell by {fall:.0%} in the last epoch"
     if problem:
-        warnings.warn(
+        warn(
             f"The baseline {label!r} looks undertrained: {problem}. Raise max_epochs (now "
-            f"{max_epochs!r}), or the other losses are compared with an unfinished fit.",
-            stacklevel=3,
+            f"{max_epochs!r}), or the other losses are compared with an unfinished fit."
         )
 
 
-def _run_all(
-    tasks: Sequence[object], n_jobs: int | None, verbose: int
-) -> dict[tuple[str, int], LossRun]:
+def _run_all(tasks: Sequence[object], n_jobs: int | None, verbose: int) -> dict[_Key, LossRun]:
     """Return the run of each loss and seed, and show the progress."""
     from tqdm.auto import tqdm
 
@@ -266,9 +247,7 @@ def _run_all(
     return results
 
 
-def _run(
-    run: Callable[..., LossRun], key: tuple[str, int], *arguments: object
-) -> tuple[tuple[str, int], LossRun]:
+def _run(run: Callable[..., LossRun], key: _Key, *arguments: object) -> tuple[_Key, LossRun]:
     with _noted(f"This happened with loss {key[0]!r} and seed {key[1]}."):
         return key, run(*arguments)
 
@@ -285,33 +264,29 @@ def _run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRu
     seconds = time.perf_counter() - start
     final = _text_estimator(estimator)
 
-    def count(decided: Any, X: object, y: object) -> RowCounts:
-        return final.internals.task.count_rows(protocol.task, y, decided.predict(X))
+    def count(y_true: object, y_pred: object) -> RowCounts:
+        return final.internals.task.count_rows(protocol.task, y_true, y_pred)
 
-    decisions = {"": (seconds, count(estimator, protocol.X_test, protocol.y_test))}
+    def f1(y_true: object, y_pred: object) -> float:
+        return count(y_true, y_pred).of_all_rows()["f1"]
+
+    decisions = {"": (seconds, count(protocol.y_test, estimator.predict(protocol.X_test)))}
     if protocol.tune_threshold:
         start = time.perf_counter()
-        metric = None
-        if protocol.task == "texts":  # Their score is accuracy; the F1 of the table is tuned.
-
-            def metric(y_true: object, y_pred: object) -> float:
-                return final.internals.task.count_rows("texts", y_true, y_pred).of_all_rows()["f1"]
-
         X_part, y_part = (_safe_indexing(part, held_out) for part in (protocol.X, protocol.y))
+        # The score of texts is accuracy, but the table has their F1.
+        metric = f1 if protocol.task == "texts" else None
         with silent():  # That few rows moved the decision is seen on the test rows.
             tuned = tune_decision(estimator, X_part, y_part, metric=metric)
         seconds += time.perf_counter() - start
-        decisions[_TUNED] = seconds, count(tuned, protocol.X_test, protocol.y_test)
+        decisions[_TUNED] = seconds, count(protocol.y_test, tuned.predict(protocol.X_test))
     some = np.arange(0, _num_samples(y), math.ceil(_num_samples(y) / _N_TRAINING_ROWS))
-    learned = count(estimator, _safe_indexing(X, some), _safe_indexing(y, some))
-    history = final.history_
-    networks = history.groupby("run") if "run" in history else [(0, history)]
-    losses = [epochs["train_loss"].dropna().tolist() for _, epochs in networks]
+    losses = [list(run["train_loss"].dropna()) for _, run in final.history_.groupby("run")]
     return LossRun(
         decisions,
         n_held_out=len(held_out),
         last_falls=[1 - loss[-1] / loss[-2] if len(loss) > 1 else 0.0 for loss in losses],
-        train_f1=learned.of_all_rows()["f1"],
+        train_f1=f1(_safe_indexing(y, some), estimator.predict(_safe_indexing(X, some))),
     )
 
 
@@ -341,9 +316,7 @@ def _noted(note: str) -> Iterator[None]:
         raise
 
 
-def _check_losses(
-    losses: object, suffixes: Sequence[str], baseline: str
-) -> dict[str, dict[str, Any]]:
+def _check_losses(losses: object, suffixes: list[str], baseline: str) -> dict[str, dict[str, Any]]:
     """Return the parameters of each loss by its label; a label has one row for each suffix."""
     names = [] if isinstance(losses, str) or not isinstance(losses, Iterable) else list(losses)
     if not names or not all(isinstance(label, str) for label in names):
@@ -355,9 +328,8 @@ def _check_losses(
     _check_unique("losses", labels)
     check_option("compare_losses", "baseline", baseline, labels)
     entries = {}
-    for label, given in (
-        losses if isinstance(losses, Mapping) else dict(zip(names, names))
-    ).items():
+    for label in names:
+        given = losses[label] if isinstance(losses, Mapping) else label
         entry = {"loss": given} if isinstance(given, str | Loss) else given
         if not isinstance(entry, Mapping) or not {"loss"} <= set(entry) <= set(_ENTRY_KEYS):
             raise ValueError(
@@ -374,16 +346,16 @@ def _check_unique(name: str, values: Sequence[object]) -> None:
         raise ValueError(f"{name} must be one or more, different from each other; got {values}.")
 
 
-def _check_rows(final: TextEstimator, X: Any, y: Any, names: str, is_pipeline: bool) -> None:
+def _check_rows(estimator: BaseEstimator, X: Any, y: Any, names: str) -> None:
     """Check rows and labels; only the first step of a Pipeline knows what its rows may be."""
     n_rows, n_labels = _num_samples(X), _num_samples(y)
     if n_rows != n_labels or not n_rows:
         raise ValueError(
             f"{names} must have the same number of rows, at least one; got {n_rows} and {n_labels}."
         )
-    if not is_pipeline:
+    if isinstance(estimator, TextEstimator):
         with _noted(f"This is about {names}."):
-            task = final.internals.task
+            task = estimator.internals.task
             task.read_y(y, rows := task.read_X(X))
             if task.info.is_tagger:  # Query taggers learn from spans, too, but tags are compared.
                 check_tags(y, rows)

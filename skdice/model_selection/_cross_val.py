@@ -58,10 +58,9 @@ def cross_val_predict_proba(
 
     Raises
     ------
-    TypeError
-        If `estimator` has no ``predict_proba``.
-    ValueError
-        If `y` is None, or the test parts of `cv` do not partition the rows.
+    TypeError, ValueError
+        If `estimator` has no ``predict_proba``, `y` is None, or the test parts of `cv` do not
+        partition the rows.
 
     Examples
     --------

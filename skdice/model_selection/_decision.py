@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -11,12 +11,11 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .._inputs import check_sample_weight, count_of, indexable_rows, list_some
 from .._parameters import check_number
-from .._typing import Labels, Weights
+from .._typing import Labels, T, Weights
 from ..estimators import TextEstimator
 from ..exceptions import silent, told_once, warn
 from ..tasks import Classifying, Goal, Rows, Task
 
-_Estimator = TypeVar("_Estimator")
 # With 100 rows a tuned decision was level with the fitted one for entities, and better than .5 for
 # pairs (benchmarks/RESULTS.md, "Decisions on spare rows and out of fold"). Fewer are a judgement.
 _FEW_ROWS = 100
@@ -25,7 +24,7 @@ _N_FOLDS = 5
 
 @told_once()
 def tune_decision(
-    estimator: _Estimator,
+    estimator: T,
     X: Any,
     y: Any,
     *,
@@ -36,7 +35,7 @@ def tune_decision(
     min_recall: float | None = None,
     cv: int | None = None,
     groups: Labels | None = None,
-) -> _Estimator:
+) -> T:
     """Return the fitted estimator with its decision tuned on held-out rows, or by cross-fitting.
 
     Compare losses with tuned decisions only: cross-entropy with a tuned threshold may be as good as
@@ -62,8 +61,8 @@ def tune_decision(
         Whether each type of entity of a tagger gets a bias or threshold of its own, for F1 alone
         (``metric`` and the floors must be None). Types compete for words, so they are tuned one
         after the other for the F1 of all. The value of a type with n entities is shrunk towards the
-        shared one: it keeps n / (n + 20) of the distance.
-        Classifiers with several classes or labels have one each anyway.
+        shared one: it keeps n / (n + 20) of the distance. Classifiers with several classes or
+        labels have one each anyway.
     min_precision, min_recall : float, optional
         Maximise recall with at least this precision, or precision with at least this recall: of
         entities, of the positive one of two classes, of each of several labels, or of answers (by
@@ -89,10 +88,8 @@ def tune_decision(
 
     Raises
     ------
-    TypeError
-        If the estimator has no decision to tune.
-    NotFittedError
-        If it is not fitted.
+    TypeError, NotFittedError
+        If the estimator has no decision to tune, or is not fitted.
 
     Warns
     -----
@@ -102,8 +99,7 @@ def tune_decision(
 
     See Also
     --------
-    sklearn.model_selection.TunedThresholdClassifierCV : Tunes a classifier with two classes by
-        cross-validation, fitting it for each fold.
+    sklearn.model_selection.TunedThresholdClassifierCV : For other classifiers with two classes.
 
     Examples
     --------
@@ -112,10 +108,11 @@ def tune_decision(
     >>> sure = tune_decision(tagger, X_valid, y_valid, min_precision=0.9)  # doctest: +SKIP
     >>> tuned = tune_decision(tagger, X_train, y_train, cv=5)  # doctest: +SKIP
     """
-    pipelines, last = [], estimator
+    last: Any = estimator
+    shared: dict[int, Any] = {}  # steps that a pipeline has in common with its copy
     while isinstance(last, Pipeline):
-        pipelines.append(last)
         for _, step in last.steps[:-1]:
+            shared[id(step)] = step
             if hasattr(step, "transform"):  # Others, such as samplers, only change what is fitted.
                 X = step.transform(X)
         last = last.steps[-1][1]
@@ -154,19 +151,11 @@ def tune_decision(
     task = inner.task.tune(rows, scores, goal)
     if len(rows) < _FEW_ROWS and not goal.has_floor:
         _warn_of_few(inner.task, task, rows, scores, goal_on)
-    tuned: Any = inner.with_task(task)
-    for pipeline in reversed(pipelines):
-        inner, tuned = tuned, copy.copy(pipeline)
-        tuned.steps = [*pipeline.steps[:-1], (pipeline.steps[-1][0], inner)]
-    return tuned
+    return copy.deepcopy(estimator, shared | {id(last): inner.with_task(task)})
 
 
 def _warn_of_few(
-    fitted: Task,
-    tuned: Task,
-    rows: Rows,
-    scores: Sequence[Any],
-    goal_on: Callable[[np.ndarray], Goal],
+    fitted: Task, tuned: Task, rows: Rows, scores: Sequence[Any], goal_on: Callable[..., Goal]
 ) -> None:
     """Warn that a decision was tuned on few rows, and how far it depends on which rows they are."""
     every, decisions = np.arange(len(rows)), [fitted, tuned]

@@ -178,9 +178,7 @@ class LossComparison:
 
     def caption(self) -> str:
         """Say in a line what the budget was and what the numbers are."""
-        held_out = (
-            f" ({self.n_held_out:,} more to tune decisions for F1)" if self.n_held_out else ""
-        )
+        more = f" ({self.n_held_out:,} more to tune decisions for F1)" if self.n_held_out else ""
         seeds = ", ".join(map(str, self.seeds))
         mean = "in %" if len(self.seeds) == 1 else "mean ± standard deviation over the seeds, in %"
         delta = ""
@@ -191,7 +189,7 @@ class LossComparison:
                 f"rows"
             )
         return (
-            f"{self.n_train:,} training rows{held_out}, {self.n_test:,} test rows, "
+            f"{self.n_train:,} training rows{more}, {self.n_test:,} test rows, "
             f"epochs {self.n_epochs!r}, seeds {seeds}; {mean}{delta}."
         )
 
@@ -225,7 +223,12 @@ class LossComparison:
         scores = self.frame[list(self.metrics)].to_numpy().reshape(*shape, -1).mean(axis=1)
         # All runs in one table, so that they have the same resamples.
         counts = [run.counts.counts for run in self._runs]
-        sums = _resampled_sums(np.concatenate(counts, axis=1))
+        table = np.concatenate(counts, axis=1).astype(np.float64)
+        rng, n_rows = np.random.default_rng(0), len(table)
+        sums = np.empty((_N_RESAMPLES, table.shape[1]))
+        for total in sums:
+            times_drawn = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
+            np.matmul(times_drawn.astype(np.float64), table, out=total)
         # A run that predicts other labels has other columns.
         parts = np.split(sums, np.cumsum([count.shape[1] for count in counts])[:-1], axis=1)
         resampled = np.stack([run.counts.scores(part) for run, part in zip(self._runs, parts)])
@@ -233,16 +236,6 @@ class LossComparison:
         base = self.losses.index(self.baseline)
         bounds = np.quantile(resampled - resampled[base], [0.025, 0.975], axis=1)
         return 100 * np.stack([scores - scores[base], *bounds], axis=1)
-
-
-def _resampled_sums(counts: np.ndarray) -> np.ndarray:
-    """Return sums of counts over rows drawn with replacement, (n_resamples, n_counts)."""
-    rng, n_rows, wide = np.random.default_rng(0), len(counts), counts.astype(np.float64)
-    sums = np.empty((_N_RESAMPLES, wide.shape[1]))
-    for total in sums:
-        times_drawn = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
-        np.matmul(times_drawn.astype(np.float64), wide, out=total)
-    return sums
 
 
 def _escape_markdown(text: str) -> str:

@@ -1,8 +1,7 @@
 """Cross-validation folds that share rare tags among them."""
 
-import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 
 from .._inputs import check_groups, check_rows, list_some, number_distinct
 from .._typing import Labels
+from ..exceptions import warn
 from ..metrics import are_chunk_tags, check_tag_row
 
 
@@ -29,10 +29,9 @@ class StratifiedTagKFold(KFold):
 
     Raises
     ------
-    ValueError
-        If `n_splits` is no int >= 2, or `random_state` is given without `shuffle`.
-    TypeError
-        If `shuffle` is no bool.
+    TypeError, ValueError
+        If `n_splits` is no int >= 2, `shuffle` is no bool, or `random_state` is given without
+        `shuffle`.
 
     See Also
     --------
@@ -82,11 +81,9 @@ class StratifiedTagKFold(KFold):
 
         Raises
         ------
-        ValueError
-            If `y` is None, has another length than `X` or fewer rows than there are folds, or has
-            an empty tag.
-        TypeError
-            If a row of `y` is no list of str, or a group cannot be hashed.
+        TypeError, ValueError
+            If `y` is None, has another length than `X` or fewer rows than there are folds, if a row
+            is no list of str or has an empty tag, or if a group cannot be hashed.
 
         Warns
         -----
@@ -120,19 +117,12 @@ class StratifiedTagKFold(KFold):
         order = np.arange(len(rows))
         if self.shuffle:
             order = check_random_state(self.random_state).permutation(len(rows))
-        folds = self._assign(rows, order)[groups]
-        for fold in range(self.n_splits):
-            yield folds == fold
-
-    def _assign(self, rows: Sequence[Counter[str]], order: np.ndarray) -> np.ndarray:
-        """Return the fold of each sentence, (n_sentences,); ties are broken by `order`."""
         occurrences = Counter(label for row in rows for label in row)
         rare = sorted(label for label, n in occurrences.items() if n < self.n_splits)
         if rare:
-            warnings.warn(
+            warn(
                 f"Some tags of y occur in fewer sentences than n_splits={self.n_splits}, so that "
-                f"some test parts lack them: {list_some(rare)}.",
-                stacklevel=2,
+                f"some test parts lack them: {list_some(rare)}."
             )
         labels = sorted(occurrences, key=lambda label: (occurrences[label], label))
         # (n_sentences, n_labels + 1), the rarest label first; a last one, which all have, counts
@@ -153,4 +143,5 @@ class StratifiedTagKFold(KFold):
             folds[i] = fold = np.lexsort(keys)[0]
             n_sentences[fold] += has[i]
             n_words[fold] += words[i]
-        return folds
+        for fold in range(self.n_splits):
+            yield folds[groups] == fold

@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 import optuna
 from joblib import effective_n_jobs
-from optuna.exceptions import ExperimentalWarning, TrialPruned
-from optuna.pruners import BasePruner, MedianPruner, NopPruner
-from optuna.samplers import TPESampler
-from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage
+from optuna import pruners, samplers, storages
+from optuna.exceptions import ExperimentalWarning
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 from optuna.study import Study, StudyDirection
 from optuna.trial import FixedTrial, FrozenTrial, Trial, TrialState
@@ -32,10 +30,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._digest import digest
 from .._parameters import make_rng, not_allowed
 from .._pipeline import with_parameters
+from ..exceptions import warn
 from ._space import Space, draw_parameters
 
-# Complete trials before the first one is stopped.
-_N_COMPLETE = 4
 # Attributes of a study and of its trials.
 _MADE_OF, _FOLDS, _ERROR, _PARAMETERS = "made_of", "folds", "error", "parameters"
 _SCORED = (TrialState.COMPLETE, TrialState.PRUNED)
@@ -81,7 +78,7 @@ class Objective:
                 break
             trial.report(mean, step)
             if step + 1 < len(self.splits) and trial.should_prune():
-                raise TrialPruned
+                raise optuna.TrialPruned
         return mean
 
     def _evaluate(
@@ -121,11 +118,10 @@ def run_study(
     """Run the trials that the study of a DiceSearchCV lacks, and return it.
 
     The first trial suggests the parameters `first`; another trial does so if that one was lost.
-    `made_of` has everything that a score depends on. It is a ValueError if processes cannot share
-    the storage, or if the study belongs to another search.
+    `made_of` has everything that a score depends on.
     """
     storage, n_jobs = _open_storage(search.storage), effective_n_jobs(search.n_jobs)
-    if n_jobs > 1 and isinstance(storage, InMemoryStorage):
+    if n_jobs > 1 and isinstance(storage, storages.InMemoryStorage):
         raise ValueError(
             f"n_jobs={n_jobs} needs a storage that processes can share, such as "
             f"storage='search.journal'. Got one in memory."
@@ -170,12 +166,8 @@ def _run_trials(
                 study.enqueue_trial(first)
             yield delayed(_run_trial)(study, objective)
 
-    parallel = Parallel(
-        min(n_jobs, n_left) or 1,
-        return_as="generator_unordered",
-        pre_dispatch="n_jobs",
-        batch_size=1,
-    )
+    one_by_one = {"return_as": "generator_unordered", "pre_dispatch": "n_jobs", "batch_size": 1}
+    parallel = Parallel(min(n_jobs, n_left) or 1, **one_by_one)
     progress = {"total": search.n_trials, "initial": n_done, "disable": not search.verbose}
     with tqdm(desc="search", unit="trial", **progress) as bar:
         for _ in parallel(tasks()):
@@ -184,11 +176,6 @@ def _run_trials(
             if complete:
                 bar.set_postfix(best=f"{max(complete):.4f}", refresh=False)
             bar.update(len(trials) - bar.n)
-
-
-def _run_trial(study: Study, objective: Objective) -> None:
-    with _quiet():
-        study.optimize(objective, n_trials=1)
 
 
 def _states(study: Study, first: dict[str, Any] | None) -> set[TrialState]:
@@ -220,22 +207,24 @@ def _quiet() -> Iterator[None]:
         optuna.logging.set_verbosity(before)
 
 
-def _open_storage(storage: object) -> BaseStorage | str:
+@_quiet()
+def _run_trial(study: Study, objective: Objective) -> None:
+    study.optimize(objective, n_trials=1)
+
+
+def _open_storage(storage: object) -> storages.BaseStorage | str:
     """Return a storage of Optuna; a path is the path of a journal file."""
     if storage is None:
-        return InMemoryStorage()
-    if isinstance(storage, BaseStorage) or (isinstance(storage, str) and "://" in storage):
+        return storages.InMemoryStorage()
+    if isinstance(storage, storages.BaseStorage) or (isinstance(storage, str) and "://" in storage):
         return storage
     if isinstance(storage, str | os.PathLike) and os.fspath(storage):
         return _open_journal(os.path.abspath(os.fspath(storage)))
-    allowed = (
-        "None, the path of a journal file (str or PathLike), the URL of a database or an "
-        "Optuna storage"
-    )
+    allowed = "None, the path of a journal file, the URL of a database or an Optuna storage"
     raise not_allowed("DiceSearchCV", "storage", allowed, storage, TypeError)
 
 
-def _open_journal(path: str) -> JournalStorage:
+def _open_journal(path: str) -> storages.JournalStorage:
     """Open a journal file; drop its last line if a kill or a full disk has cut it off."""
     lock = JournalFileSymlinkLock(path)
     backend = JournalFileBackend(path, lock)
@@ -246,10 +235,9 @@ def _open_journal(path: str) -> JournalStorage:
                 try:
                     if not line.endswith(b"\n") and _RECORD.startswith(line[: len(_RECORD)]):
                         file.truncate(file.tell() - len(line))
-                        warnings.warn(
+                        warn(
                             f"{path}, line {number}: the line was cut off and is dropped. The "
-                            f"study goes on without it.",
-                            stacklevel=5,
+                            f"study goes on without it."
                         )
                         break
                     json.loads(line)["op_code"]
@@ -261,7 +249,7 @@ def _open_journal(path: str) -> JournalStorage:
                     ) from error
     finally:
         lock.release()
-    return JournalStorage(backend)
+    return storages.JournalStorage(backend)
 
 
 def _check_owner(study: Study, made_of: str) -> None:
@@ -276,11 +264,8 @@ def _check_owner(study: Study, made_of: str) -> None:
         )
 
 
-class _NumberedSampler(TPESampler):
-    """TPE that begins anew with each trial, seeded by the study's seed and the trial's number.
-
-    So a resumed study and other processes repeat no draws, and a restart changes no draw.
-    """
+class _NumberedSampler(samplers.TPESampler):
+    """TPE that is seeded by the number of each trial: no restart and no process changes a draw."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -295,14 +280,14 @@ class _NumberedSampler(TPESampler):
         super().__init__(seed=seed, multivariate=True, group=True, constant_liar=True)
 
 
-def _make_pruner(pruner: object) -> BasePruner:
+def _make_pruner(pruner: object) -> pruners.BasePruner:
     """Return the Optuna pruner for a value of the parameter."""
-    if isinstance(pruner, BasePruner):
+    if isinstance(pruner, pruners.BasePruner):
         return pruner
     if pruner is None:
-        return NopPruner()
+        return pruners.NopPruner()
     if isinstance(pruner, str) and pruner == "auto":
-        return MedianPruner(n_startup_trials=_N_COMPLETE)
+        return pruners.MedianPruner(n_startup_trials=4)
     raise not_allowed("DiceSearchCV", "pruner", "'auto', None or a pruner of Optuna", pruner)
 
 
@@ -312,8 +297,21 @@ def tabulate_study(study: Study, objective: Objective) -> dict[str, Any]:
     Folds that were not run are NaN. So are the mean and the standard deviation of such a trial, and
     it has the last rank: a mean over some folds would mislead.
     """
-    counted, n_splits = _counted(study), len(objective.splits)
-    _warn_of_errors(counted, objective.error_score)
+    counted = _counted(study)
+    failed = [trial for trial in counted if _ERROR in trial.user_attrs]
+    first = f" The first error: {failed[0].user_attrs[_ERROR]}" if failed else ""
+    states = [trial.state for trial in counted]
+    if TrialState.COMPLETE not in states:
+        raise ValueError(
+            f"No trial was completed, so there are no best parameters: of {len(states)} trials, "
+            f"{len(failed)} failed and {states.count(TrialState.PRUNED)} were pruned.{first}"
+        )
+    if failed:
+        warn(
+            f"{len(failed)} of {len(states)} trials had a fold that failed, whose score is "
+            f"error_score={objective.error_score!r}.{first}",
+            FitFailedWarning,
+        )
     trials = [trial for trial in counted if trial.state in _SCORED]
     parameters = [objective.parameters_of(trial) for trial in trials]
 
@@ -330,8 +328,8 @@ def tabulate_study(study: Study, objective: Objective) -> dict[str, Any]:
         results[f"param_{name}"] = _parameter_column(parameters, name)
     results["params"] = parameters
     scores = table("score")
-    for split in range(n_splits):
-        results[f"split{split}_test_score"] = scores[:, split]
+    for split, column in enumerate(scores.T):
+        results[f"split{split}_test_score"] = column
     results["mean_test_score"] = mean = scores.mean(axis=1)
     results["std_test_score"] = scores.std(axis=1)
     comparable = np.where(np.isnan(mean), -np.inf, mean)
@@ -339,24 +337,6 @@ def tabulate_study(study: Study, objective: Objective) -> dict[str, Any]:
     results["trial_number"] = np.array([trial.number for trial in trials])
     results["state"] = np.array([trial.state.name for trial in trials], dtype=object)
     return results
-
-
-def _warn_of_errors(trials: Sequence[FrozenTrial], error_score: float | str) -> None:
-    failed = [trial for trial in trials if _ERROR in trial.user_attrs]
-    first = f" The first error: {failed[0].user_attrs[_ERROR]}" if failed else ""
-    states = [trial.state for trial in trials]
-    if TrialState.COMPLETE not in states:
-        raise ValueError(
-            f"No trial was completed, so there are no best parameters: of {len(trials)} trials, "
-            f"{len(failed)} failed and {states.count(TrialState.PRUNED)} were pruned.{first}"
-        )
-    if failed:
-        warnings.warn(
-            f"{len(failed)} of {len(trials)} trials had a fold that failed, whose score is "
-            f"error_score={error_score!r}.{first}",
-            FitFailedWarning,
-            stacklevel=4,
-        )
 
 
 def _parameter_column(parameters: Sequence[Mapping[str, Any]], name: str) -> np.ma.MaskedArray:
