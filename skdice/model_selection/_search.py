@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,7 +26,7 @@ from ..estimators import TextEstimator
 from ..exceptions import told_once
 from ..nn import count_processes
 from ._cross_val import CrossValidator
-from ._space import Space, make_space
+from ._space import Space, default_space
 
 if TYPE_CHECKING:
     from optuna.pruners import BasePruner
@@ -65,12 +65,10 @@ class DiceSearchCV(BaseEstimator):
     ----------
     estimator : estimator
         Of this package, or any of scikit-learn; a Pipeline too.
-    space : dict or callable, optional
-        A dict maps parameters of the estimator (also ``loss__gamma`` of a loss object, or
-        ``step__alpha`` in a Pipeline) to a list of values or a distribution of
-        ``optuna.distributions``; loss parameters are drawn only with a loss that takes them. A
-        callable takes an Optuna trial and returns a dict of parameters, which must depend on what
-        the trial suggests alone. Where the space switches ``loss``, the loss parameters that the
+    space : callable, optional
+        Takes an Optuna trial and returns a dict of parameters of the estimator (also
+        ``loss__gamma`` of a loss object, or ``step__alpha`` in a Pipeline), which must depend on
+        what the trial suggests alone. Where it switches ``loss``, the loss parameters that the
         estimator was given are reset. By default :func:`suggest_loss` and ``lr``, from a quarter to
         four times that of the estimator; the first trial then is cross-entropy with its own ``lr``.
     n_trials : int, default=20
@@ -129,11 +127,6 @@ class DiceSearchCV(BaseEstimator):
     classes_ : ndarray
         The classes of ``best_estimator_``.
 
-    See Also
-    --------
-    suggest_loss : The default space.
-    sklearn.model_selection.GridSearchCV : All combinations of a grid.
-
     Notes
     -----
     Several processes, on one machine or many, share a study by the same ``storage`` and
@@ -146,14 +139,16 @@ class DiceSearchCV(BaseEstimator):
     --------
     >>> from skdice import DiceTokenTagger
     >>> from skdice.model_selection import DiceSearchCV
-    >>> space = {"loss": ["ce", "tversky"], "alpha": [0.3, 0.5, 0.7], "lr": [5e-5, 1e-4]}
+    >>> def space(trial):
+    ...     lr = trial.suggest_categorical("lr", [5e-5, 1e-4])
+    ...     return {"loss": "tversky", "alpha": trial.suggest_float("alpha", 0.1, 0.9), "lr": lr}
     >>> search = DiceSearchCV(DiceTokenTagger(random_state=0), space, cv=3, random_state=0)
     >>> search.fit(sentences, tags).best_params_  # doctest: +SKIP
-    {'loss': 'tversky', 'alpha': 0.3, 'lr': 0.0001}
+    {'loss': 'tversky', 'alpha': 0.27, 'lr': 0.0001}
     """
 
     estimator: BaseEstimator
-    space: Space | Mapping[str, Any] | None = None
+    space: Space | None = None
     _: KW_ONLY
     n_trials: int = 20
     cv: CrossValidator = None
@@ -202,7 +197,7 @@ class DiceSearchCV(BaseEstimator):
         self._check_parameters()
         X, y = indexable_rows(X), indexable_rows(y)
         check_consistent_length(X, y, sample_weight, groups)
-        space, first = make_space(self.space, self.estimator)
+        space, first = default_space(self.estimator) if self.space is None else (self.space, None)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         weights = {}
         if sample_weight is not None:
@@ -223,11 +218,10 @@ class DiceSearchCV(BaseEstimator):
         self.n_splits_ = len(objective.splits)
         made_of = [self.estimator, X, y, sample_weight, objective.splits, self.scoring]
         self.study_ = run_study(self, objective, first, made_of)
-        self.cv_results_ = tabulate_study(self.study_, objective)
-        means = self.cv_results_["mean_test_score"]
-        self.best_index_ = int(np.nanargmax(means))
-        self.best_score_ = float(means[self.best_index_])
-        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        results = self.cv_results_ = tabulate_study(self.study_, objective)
+        self.best_index_ = int(results["rank_test_score"].argmin())
+        self.best_score_ = float(results["mean_test_score"][self.best_index_])
+        self.best_params_ = results["params"][self.best_index_]
         if self.refit:
             start = time.perf_counter()
             self.best_estimator_ = with_parameters(self.estimator, self.best_params_)
@@ -248,6 +242,9 @@ class DiceSearchCV(BaseEstimator):
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
             allowed = "an estimator with a method 'fit'"
             raise not_allowed(owner, "estimator", allowed, self.estimator, TypeError)
+        if self.space is not None and not callable(self.space):
+            allowed = "None or a callable that takes an Optuna trial and returns parameters"
+            raise not_allowed(owner, "space", allowed, self.space, TypeError)
         check_number(owner, "n_trials", self.n_trials, low=1, integer=True)
         check_number(owner, "timeout", self.timeout, low=0, closed="neither", optional=True)
         check_option(owner, "refit", self.refit, (True, False))
@@ -262,7 +259,6 @@ class DiceSearchCV(BaseEstimator):
         if not isinstance(self.error_score, int | float | np.number):
             check_option(owner, "error_score", self.error_score, ("raise", "a float"))
 
-    # Methods that the best estimator may have.
     predict = _of_best("predict")
     predict_proba = _of_best("predict_proba")
     decision_function = _of_best("decision_function")

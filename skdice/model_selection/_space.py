@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._parameters import not_allowed
 from .._pipeline import final_step, with_parameters
 from ..fitting import open_rates
 from ..losses import LOSS_PARAMETERS, loss_parameters
@@ -118,66 +115,7 @@ def suggest_loss(
     return {f"{prefix}{name}": value for name, value in parameters.items()}
 
 
-def make_space(space: object, estimator: BaseEstimator) -> tuple[Space, dict[str, Any] | None]:
-    """Return a space as a function of the trial, and the suggestions of the first trial, if any.
-
-    None stands for the default space, and a dict has a list of values or a distribution of Optuna
-    for each parameter.
-    """
-    if space is None:
-        return _default_space(estimator)
-    if callable(space):
-        return space, None
-    from optuna.distributions import BaseDistribution
-
-    values = {}
-    if isinstance(space, Mapping):
-        values = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in space.items()}
-    if not values or not all(
-        isinstance(name, str)
-        and (isinstance(given, BaseDistribution) or (isinstance(given, list | tuple) and given))
-        for name, given in values.items()
-    ):
-        allowed = (
-            "None, a dict of parameters (str) to lists of values or distributions of Optuna "
-            "(list(range(3)) in place of range(3), optuna.distributions.FloatDistribution(0, 1) in "
-            "place of SciPy's uniform(0, 1)), or a callable that takes an Optuna trial and returns "
-            "a dict of parameters"
-        )
-        raise not_allowed("DiceSearchCV", "space", allowed, space, TypeError)
-    # A loss comes first: it decides which other parameters are drawn.
-    names = sorted(values, key=lambda name: name.rpartition("__")[2] != "loss")
-    return partial(_draw, {name: values[name] for name in names}), None
-
-
-def _draw(space: Mapping[str, Any], trial: BaseTrial) -> dict[str, Any]:
-    """Draw values for a dict, but not for parameters that the loss of the trial does not take."""
-    drawn: dict[str, Any] = {}
-    for name, values in space.items():
-        owner, joint, last = name.rpartition("__")
-        loss = drawn.get(f"{owner}{joint}loss")
-        taken = (*loss_parameters(loss), "K") if isinstance(loss, str) else ()
-        if loss is None or last in taken or last not in SWITCHED:
-            drawn[name] = _suggest(trial, name, values)
-    return drawn
-
-
-def _suggest(trial: BaseTrial, name: str, values: Any) -> Any:
-    from optuna.distributions import FloatDistribution, IntDistribution
-
-    if isinstance(values, FloatDistribution):
-        low, high = values.low, values.high
-        return trial.suggest_float(name, low, high, step=values.step, log=values.log)
-    if isinstance(values, IntDistribution):
-        return trial.suggest_int(name, values.low, values.high, step=values.step, log=values.log)
-    choices = list(getattr(values, "choices", values))
-    if all(value is None or isinstance(value, bool | int | float | str) for value in choices):
-        return trial.suggest_categorical(name, choices)
-    # A study cannot keep objects, such as losses; it keeps their places.
-    return choices[trial.suggest_categorical(name, range(len(choices)))]
-
-
-def _default_space(estimator: BaseEstimator) -> tuple[Space, dict[str, Any]]:
+def default_space(estimator: BaseEstimator) -> tuple[Space, dict[str, Any]]:
     """Return the space of loss and rate of the last step, and a first trial with cross-entropy."""
     prefix, final = final_step(estimator)
     known = final.get_params(deep=False) if hasattr(final, "get_params") else {}

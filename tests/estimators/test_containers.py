@@ -129,7 +129,7 @@ def compare_and_decide(estimator, X, y):
 
 def search_in_folds(estimator, X, y):
     how = {"n_trials": 1, "cv": StratifiedTagKFold(2), "random_state": 0, "verbose": 0}
-    found = skdice.DiceSearchCV(estimator, {"lr": [1e-3]}, **how).fit(X, y)
+    found = skdice.DiceSearchCV(estimator, lambda trial: {"lr": 1e-3}, **how).fit(X, y)
     folds = cross_val_predict_proba(estimator, X, y, cv=StratifiedTagKFold(2))
     return found.best_score_, found.predict(X).tolist(), [p.tolist() for p in folds]
 
