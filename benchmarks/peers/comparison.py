@@ -259,7 +259,7 @@ def read_results(file: Path) -> pd.DataFrame:
     is_entities = ours["corpus"].map(lambda name: CORPORA[name].task == "entities")
     kept = (ours["encoder"] == "MiniLM") & (ours["epochs"] == epochs) & is_entities
     ours = ours[kept & (is_whole | is_drawn)]
-    default = ours["regime"].map({WHOLE: "dice", "250": "ce+ce, 15 and 15"})
+    default = ours["regime"].map({WHOLE: "dice", "250": "ce"})
     names = ours["contender"].where(ours["contender"] != default, OURS).replace("ce", "skdice_ce")
     ours = ours.assign(contender=names)[[*KEY, "fit_seconds", "score"]]
     done = pd.read_csv(file, dtype={"regime": str})

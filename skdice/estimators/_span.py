@@ -7,7 +7,7 @@ import numpy as np
 from .._inputs import column_names, object_array
 from .._parameters import check_number, number, option, parametrised
 from .._typing import Answers, ObjectArray, Questions
-from ..losses import AVERAGED, Loss, is_over_positions
+from ..losses import Loss, is_over_positions
 from ..metrics import squad_exact_match, squad_f1_score
 from ..tasks import Answering
 from ..text import Answer, Candidates
@@ -206,7 +206,7 @@ class DiceSpanExtractor(TextEstimator[Answering]):
     def check_parameters(self) -> None:
         super().check_parameters()
         owner = type(self).__name__
-        if self.loss in ("ce", "auto", "cv", AVERAGED) or is_over_positions(self.loss):
+        if self.loss in ("ce", "auto", "cv") or is_over_positions(self.loss):
             weights: dict[str, Any] = {"K": self.K, "class_weight": self.class_weight}
             if isinstance(self.loss, Loss):
                 weights["class_weight of the loss"] = self.loss.class_weight

@@ -51,7 +51,6 @@ class Fitted:
     reader: TextReader
     net: TextNet  # all members in one; it predicts in net.predict_precision
     loss: Loss  # with all parameters set; of several that are kept, the first
-    merge: str | None  # how several networks became one: "mean" or "ensemble"
     runs: pd.DataFrame  # a row per network, as runs_ of the estimators
     score: float  # of what is kept, on the rows to validate on; NaN without any
     choices: pd.DataFrame  # parameter, value and why, for each parameter that was left open

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,7 +10,6 @@ from sklearn.base import clone
 
 from ..exceptions import warn
 from ..losses import (
-    AVERAGED,
     IGNORE_INDEX,
     LOSS_PARAMETERS,
     Loss,
@@ -25,9 +24,6 @@ from ._prepare import Prepared
 from ._settings import Settings, loss_values
 from .auto import Choice, EpochFacts
 
-# How several networks become one: the mean of their weights, or that of their logits.
-Merge: TypeAlias = Literal["mean", "ensemble"] | None
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Run:
@@ -40,7 +36,6 @@ class Run:
     lr: float
     head_lr: float
     seed: int  # of new weights, dropout, and the order of the texts
-    order: int = 0  # another order of the texts for each number
     must_learn: bool  # whether the training loss must have fallen at the end
     began_again: bool = False  # whether the rates are a third of those of a first try
 
@@ -52,7 +47,6 @@ class Plan:
     prepared: Prepared
     settings: Settings  # what all runs share
     runs: tuple[Run, ...]
-    merge: Merge  # None if there is one run
     choices: Mapping[str, Choice]  # what was taken for each parameter that was left open
     n_steps: int  # of an epoch
     cuda_graphs: bool  # whether steps are CUDA graphs
@@ -64,9 +58,7 @@ def choose(prepared: Prepared) -> Plan:
     settings, seed, opened = prepared.settings, prepared.given.seed, prepared.opened
     epoch, data, of_ratio = _choose_epoch(prepared)
     name, loss, of_loss = _choose_loss(settings, epoch, data)
-    merge: Merge = "ensemble" if settings.n_members > 1 else None
-    merge = "mean" if name == AVERAGED else merge
-    schedule, of_schedule = _choose_schedule(settings, epoch, loss, merge)
+    schedule, of_schedule = _choose_schedule(settings, epoch, loss)
     of_machine = auto.choose_machine(torch.device(settings.device).type, settings.precision)
     choices = {**prepared.choices, **of_ratio, **of_loss, **of_schedule}
     choices |= {name: of_machine[name] for name in ("device", "precision") if name in opened}
@@ -83,10 +75,7 @@ def choose(prepared: Prepared) -> Plan:
     return Plan(
         prepared=prepared,
         settings=replace(settings, **closed),
-        runs=_plan_runs(
-            prepared, epoch, data, merge, loss=loss, name=name.partition("+")[0], **schedule
-        ),
-        merge=merge,
+        runs=_plan_runs(prepared, epoch, data, loss=loss, name=name, **schedule),
         choices=choices,
         n_steps=epoch.n_steps,
         cuda_graphs=graphs is not None and graphs.value,
@@ -95,9 +84,9 @@ def choose(prepared: Prepared) -> Plan:
 
 
 def _plan_runs(
-    prepared: Prepared, epoch: EpochFacts, data: TrainingSet, merge: Merge, **shared: Any
+    prepared: Prepared, epoch: EpochFacts, data: TrainingSet, **shared: Any
 ) -> tuple[Run, ...]:
-    """Return the runs: one, members with other seeds, or two that differ in the order of texts."""
+    """Return the runs: one, or the members of an ensemble, which have other seeds."""
     seed, n_others = prepared.given.seed, prepared.settings.n_members - 1
     seeds = [seed, *np.random.SeedSequence(seed).generate_state(n_others).tolist()]
     first = Run(
@@ -106,15 +95,13 @@ def _plan_runs(
         seed=seed,
         **shared,
     )
-    if merge == "mean":
-        return first, replace(first, order=1)
     return tuple(replace(first, seed=own) for own in seeds)
 
 
 def begin_again(plan: Plan, problem: BaseException) -> Plan:
     """Return the plan with a third of the open rates, of all runs: with these one learned nothing.
 
-    Runs that are merged have the rates of one try, so all of them start again.
+    Members of an ensemble have the rates of one try, so all of them start again.
     """
     first, opened = plan.runs[0], plan.prepared.opened
     lr, head_lr = auto.choose_rates_again(first.lr, first.head_lr, problem)
@@ -174,7 +161,7 @@ def _choose_loss(
             loss.set_params(class_weight=weights)
     else:
         how = {"binary": training_set.binary, "class_weight": weights, **loss_values(settings)}
-        loss = make_loss("ce" if name == AVERAGED else name, **how)
+        loss = make_loss(name, **how)
     if isinstance(getattr(loss, "background", None), str):
         loss.set_params(background=training_set.background)
     if isinstance(loss.memory, str):
@@ -190,12 +177,12 @@ def _choose_loss(
 
 
 def _choose_schedule(
-    settings: Settings, facts: EpochFacts, loss: Loss, merge: Merge
+    settings: Settings, facts: EpochFacts, loss: Loss
 ) -> tuple[dict[str, Any], dict[str, Choice]]:
     """Return the epochs and the rates of each network; warn of too few epochs."""
     encoder, adapted = facts.rows.encoder, facts.rows.has_adapters
     given = None if settings.lr == "auto" else float(settings.lr)
-    usual = auto.choose_max_epochs(facts, loss.separable, is_shared=merge == "mean")
+    usual = auto.choose_max_epochs(facts, loss.separable)
     choices, found = dict[str, Choice](), {"max_epochs": settings.max_epochs, "lr": given}
     if settings.max_epochs == "auto":
         choices["max_epochs"] = usual

@@ -93,7 +93,6 @@ def prepare(task: Task, given: Given, labelled: Labelled | None = None) -> Prepa
         n_unlabeled=0 if given.unlabeled is None else len(given.unlabeled),
         trains_embeddings=not settings.n_frozen_layers and settings.peft_config is None,
         has_adapters=settings.peft_config is not None,
-        is_ensemble=settings.n_members > 1,
         is_plain=settings.loss in ("auto", "ce") and not has_weights,
     )
     names = [name for name in task.info.choosable if getattr(task, name) is None]

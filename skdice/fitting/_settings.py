@@ -19,7 +19,7 @@ from .._parameters import (
     number,
     option,
 )
-from ..losses import AVERAGED, LOSS_PARAMETERS, Loss, LossName, check_loss
+from ..losses import LOSS_PARAMETERS, Loss, LossName, check_loss
 from ..nn import Runtime, check_peft_config, digests_of_trainers, resolve_device
 
 
@@ -51,19 +51,16 @@ class Settings:
         others.
     loss
         "auto", "cv", ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a
-        preset (``"dsc-paper"``, ``"dsc-official"``), "ce+ce" or a loss object. "ce+ce" trains two
-        networks with cross-entropy that begin alike and read the rows in other orders, and keeps
-        the mean of their weights: one network, which predicts as fast as any; with it ``n_members``
-        must be 1. "auto" takes it for taggers of few entities (``choices_`` has the limits), and
-        "dice" for those of many, if the encoder has at most six layers; "dice" where few entities
-        are rare, and for query taggers; otherwise "ce" (the guide's page "Losses"). "cv" takes "ce"
-        or "dice", whichever has the better mean score in five folds of the rows: ten more models
-        are fitted. ``loss_`` is the loss that was used.
+        preset (``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" takes "dice" for
+        taggers of many entities (``choices_`` has the limit) if the encoder has at most six layers,
+        where few entities are rare, and for query taggers; otherwise "ce" (the guide's page
+        "Losses"). "cv" takes "ce" or "dice", whichever has the better mean score in five folds of
+        the rows: ten more models are fitted. ``loss_`` is the loss that was used.
     max_epochs
         Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30
         passes: it goes by the number of texts, and by the loss where words are entities (the
-        guide's page "Which settings?"). With "ce+ce" two networks share them; a number that is set
-        is that of each. ``max_epochs_`` is the number used, of several networks that of each.
+        guide's page "Which settings?"). ``max_epochs_`` is the number used, of several networks
+        that of each.
     time_limit
         Seconds that the fit may take, about, with its loading, scores, folds and teachers. If
         ``max_epochs`` do not fit in, the schedule of the rates is made for the optimiser steps that
@@ -180,7 +177,7 @@ class Settings:
     ] = "sentence-transformers/all-MiniLM-L6-v2"
     _: KW_ONLY
     loss: Annotated[
-        Literal["auto", "cv", "ce+ce"] | LossName | Loss,
+        Literal["auto", "cv"] | LossName | Loss,
         Parameter("str or skdice.losses.Loss", on_card=False),
     ] = "auto"
     max_epochs: Annotated[int | Literal["auto"], number(low=1, integer=True, words=("auto",))] = (
@@ -267,11 +264,6 @@ class Settings:
             raise ValueError(
                 f"n_frozen_layers must be None with peft_config, which freezes the whole encoder. "
                 f"Got {self.n_frozen_layers!r}."
-            )
-        if isinstance(self.loss, str) and self.loss == AVERAGED and self.n_members > 1:
-            raise ValueError(
-                f"loss={AVERAGED!r} averages the weights of two networks, so n_members must be 1. "
-                f"Got {self.n_members!r}."
             )
         check_loss(self.loss, given, owner, class_weight=self.class_weight, K=self.K)
 

@@ -1,8 +1,7 @@
 """The training of a plan: its runs, one network each, and how these become one."""
 
-import copy
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -32,9 +31,8 @@ from ..nn import (
     seeded,
 )
 from ._network import NET_SETTINGS, make_batcher, make_net, network_of
-from ._plan import Merge, Plan, Run, begin_again
+from ._plan import Plan, Run, begin_again
 from ._settings import Settings
-from .auto import Choice
 
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 
@@ -48,9 +46,7 @@ class Kept(NamedTuple):
 
     net: TextNet
     runs: Sequence[int]
-    merge: Merge
     score: float  # on the rows to validate on; NaN without any
-    choices: Mapping[str, Choice]  # how the networks were merged, if scores have decided it
 
 
 class Trained(NamedTuple):
@@ -89,12 +85,12 @@ def train(plan: Plan) -> Trained:
         n_failed = sum(failure is not None for _, failure in done)
         if error is None and 0 < n_failed < len(done):
             warn(f"{n_failed} of {len(done)} networks learned nothing: left out.")
-        kept = _keep(plan, done, plan.merge)
+        kept = _keep(plan, done, is_whole=True)
     except BaseException as caught:
         if not done:
             raise
         error = caught
-    kept = kept or _keep(plan, done, None)
+    kept = kept or _keep(plan, done, is_whole=False)
     nets, n_left = [net for net, _ in done], len(plan.runs) - len(done)
     has_ended = [failure is None or isinstance(failure, NotLearningError) for _, failure in done]
     n_epochs = [sum("dur" in row for row in net.history) for net in nets]
@@ -113,57 +109,20 @@ def train(plan: Plan) -> Trained:
     return Trained(plan, kept, runs, history_of(nets), error)
 
 
-def _keep(plan: Plan, done: Sequence[Done], merge: Merge) -> Kept:
-    """Merge the networks that learned something; without a merge, keep the first of them.
-
-    If there are rows to validate on, they decide whether the mean of the weights is kept or the
-    best of its networks.
-    """
+def _keep(plan: Plan, done: Sequence[Done], *, is_whole: bool) -> Kept:
+    """Make an ensemble of the networks that learned something, or keep the first if some lack."""
     finished = [i for i, (_, failure) in enumerate(done) if failure is None] or [0]
-    nets = [done[i][0] for i in finished]
-    net, own, scores = nets[0], nets[0].module_, [one.best_score_ for one in nets]
-    if merge is None or len(nets) == 1:
-        return Kept(net, finished[:1], None, scores[0], {})
+    net, *others = [done[i][0] for i in finished]
+    if not is_whole or not others:
+        return Kept(net, finished[:1], net.best_score_)
+    members = net.module_.members
+    members.extend([other.module_ for other in others])
     try:
-        net.module_ = _MERGES[merge](nets)
         score = np.nan if plan.prepared.valid is None else _validate(plan, net)()
     except BaseException:
-        net.module_ = own
+        del members[:]
         raise
-    if plan.prepared.valid is None or merge != "mean":
-        return Kept(net, finished, merge, score, {})
-    best, metric = int(np.argmax(scores)), plan.prepared.task.metric_name
-    why = (
-        f"On the {len(plan.prepared.valid):,} rows that are held out, the {metric} of the mean of "
-        f"the weights is {score:.3f}; that of the networks is "
-        f"{' and '.join(f'{value:.3f}' for value in scores)}."
-    )
-    if scores[best] <= score:
-        return Kept(net, finished, "mean", score, {"merge": Choice("mean", why)})
-    net.module_ = own
-    choice = Choice(f"network {finished[best] + 1}", why)
-    return Kept(nets[best], [finished[best]], None, scores[best], {"merge": choice})
-
-
-def _mean(nets: Sequence[TextNet]) -> Any:
-    """Return a network with the mean of the weights.
-
-    Between networks that begin alike there is a good one (Wortsman et al. 2022, Model soups).
-    """
-    mean = copy.deepcopy(nets[0].module_)
-    for n_before, net in enumerate(nets[1:], 1):
-        for weights, its in zip(mean.parameters(), net.module_.parameters(), strict=True):
-            weights.data.lerp_(its.data, 1 / (n_before + 1))
-    return mean
-
-
-def _ensemble(nets: Sequence[TextNet]) -> Any:
-    """Return the first network, with the others as members whose logits are averaged with its."""
-    nets[0].module_.members.extend([net.module_ for net in nets[1:]])
-    return nets[0].module_
-
-
-_MERGES: Mapping[str, Callable[[Sequence[TextNet]], Any]] = {"mean": _mean, "ensemble": _ensemble}
+    return Kept(net, finished, score)
 
 
 def _validate(plan: Plan, net: TextNet) -> Callable[[], float]:
@@ -203,8 +162,8 @@ def _train_network(plan: Plan, run: Run, number: int) -> Done:
         callbacks=callbacks,
         verbose=is_shown,  # Whether callbacks of skorch print.
     )
-    rng = np.random.default_rng([run.seed, run.order] if run.order else run.seed)
-    if run.seed == prepared.given.seed and not run.order:  # It drew the rows to validate on.
+    rng = np.random.default_rng(run.seed)
+    if run.seed == prepared.given.seed:  # It drew the rows to validate on.
         rng.bit_generator.state = prepared.order
     with seeded(run.seed, net.device), denormals_flushed():
         checkpoint, state = _initialize(plan, run, settings, net, rng, ranks)

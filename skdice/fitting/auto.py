@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
-from ..losses import AVERAGED
 from ..nn import Encoder
 from ..tasks import LabelFacts, TaskName
 from ..text import capped
@@ -31,7 +30,7 @@ class Constant(NamedTuple):
 
 _STUDY, _RESULTS = "benchmarks/STUDY.md#", "benchmarks/RESULTS.md#"
 _ENCODERS, _FIRST = f"{_RESULTS}other-encoders", f"{_RESULTS}a-first-fit"
-_SIXTH, _SEVENTH = f"{_STUDY}the-sixth-edition", f"{_STUDY}the-seventh-edition"
+_SIXTH, _CRF = f"{_STUDY}the-sixth-edition", f"{_RESULTS}tags-that-are-scored-together"
 _SAMPLED, _LENGTH = f"{_RESULTS}sampled-epochs", f"{_STUDY}the-fifth-edition"
 _RARE = f"{_RESULTS}thresholds-of-rare-pairs"
 _QUERIES = f"{_RESULTS}asking-for-entities-bert-mrc-against-tagging-words"
@@ -40,10 +39,10 @@ _SHAPES = f"{_RESULTS}shapes-that-are-left-out"
 _REGRESSED = f"{_RESULTS}texts-whose-head-begins-as-a-regression"
 CONSTANTS = {
     "few_entities": Constant(
-        1000, "entities up to which networks are averaged, with CRF", _SEVENTH
+        1000, "entities up to which a CRF is used, and dice where they are rare", _CRF
     ),
     "many_entities": Constant(5000, "entities from which on dice is taken", _SIXTH),
-    "layers": Constant(6, "layers at most of encoders with dice or averaged networks", _SEVENTH),
+    "layers": Constant(6, "layers at most of encoders with dice", _SIXTH),
     "names": Constant(2 / 3, "share of capitalised entities that makes them names", _SHAPES),
     "ratio": Constant(2, "negative texts drawn for each rare positive", _SAMPLED),
     "presentations": Constant(1200, "times that texts with positives are shown", _SAMPLED),
@@ -78,7 +77,6 @@ class RowFacts:
     n_unlabeled: int
     trains_embeddings: bool  # whether the layers below the first one are trained
     has_adapters: bool
-    is_ensemble: bool
     is_plain: bool  # whether the loss is cross-entropy without class weights, or open
 
 
@@ -194,10 +192,10 @@ def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positiv
 
 
 def choose_loss(facts: EpochFacts) -> Choice:
-    """Average two networks with cross-entropy for few entities, and take dice for rare or many.
+    """Take dice for many entities and for few that are rare, and otherwise cross-entropy.
 
     Whole corpora have 5,000 entities and more. Dice was better there than cross-entropy, or level,
-    and behind it or level with 1,000 sentences. All of this was measured with a small encoder.
+    and behind it or level with 250 and 1,000 sentences. This was measured with a small encoder.
     """
     rows, labels = facts.rows, facts.rows.labels
     if rows.task == "query-tagging":
@@ -217,20 +215,14 @@ def choose_loss(facts: EpochFacts) -> Choice:
     if facts.ratio is not None:
         why = "Cross-entropy was better than dice where many entities are rare, or level"
         return Choice("ce", f"{why}: there are {n:,}, and {n_with} have one.")
+    if n < many:
+        why = f"No other loss was clearly better with less than {many:,} entities"
+        return Choice("ce", f"{why}, and there are {n:,}.")
     if (rows.encoder.depth or _USUAL_DEPTH) > (most := CONSTANTS["layers"].value):
-        why = "Cross-entropy was better than dice, and than a mean, with one of twelve layers"
-        return Choice("ce", f"{why}, and this encoder has more than {most:.0f} layers.")
-    if n >= many:
-        why = f"Dice was better than cross-entropy, or level, with {many:,} or more entities"
-        return Choice("dice", f"{why}, and there are {n:,}.")
-    if n > few or rows.is_ensemble:
-        where = f"with more than {few:,} and less than {many:,} entities"
-        where = "in an ensemble" if rows.is_ensemble else where
-        why = f"No other loss was measured to be better {where}, and there are {n:,}."
-        return Choice("ce", why)
-    why = f"With at most {few:,} entities the mean of the weights of two networks was ahead, on"
-    why = f"{why} average, of one that took as many steps, and there are {n:,}."
-    return Choice(AVERAGED, why)
+        why = "Cross-entropy was better than dice with an encoder of twelve layers"
+        return Choice("ce", f"{why}, and this one has more than {most:.0f} layers.")
+    why = f"Dice was better than cross-entropy, or level, with {many:,} or more entities"
+    return Choice("dice", f"{why}, and there are {n:,}.")
 
 
 def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
@@ -255,13 +247,12 @@ def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
     return Choice(round(memory, 1), why)
 
 
-def choose_max_epochs(facts: EpochFacts, is_mean: bool, *, is_shared: bool) -> Choice:
+def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
     """Show texts with positives about 1,200 times, in at least about 200 steps.
 
     Over sentences with entities, the epochs fall with the square root of their number, so that
     twice the sentences have 1.4 times the steps. ``is_mean`` says whether the loss is a mean over
-    items, as cross-entropy is; others learn faster and have 13 epochs at most. If two networks
-    share the epochs, each makes half of them.
+    items, as cross-entropy is; others learn faster and have 13 epochs at most.
     """
     if facts.begins_trained:
         epochs = int(CONSTANTS["regressed_epochs"].value)
@@ -291,9 +282,6 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool, *, is_shared: bool) -> C
     presented = f"{n_positive:,} {positives} x {epochs} = {n_positive * epochs:,}"
     made = f"{n_steps:,} x {epochs} = {n_steps * epochs:,} steps"
     why = f"{epochs} epochs: {presented} presentations, in {made}. {aim}."
-    if is_shared:
-        epochs = math.ceil(epochs / 2)
-        why = f"{why} Two networks share them, so each makes {epochs}."
     return Choice(epochs, why)
 
 

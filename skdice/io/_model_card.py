@@ -86,14 +86,11 @@ def _training(kind: type, parameters: dict[str, Any], fitted: Fitted) -> list[tu
         for key, part in parameters_of(kind).items()
         if part.on_card and repr(parameters[key]) != repr(defaults[key].default)
     ]
-    loss = _code(repr(fitted.loss))
-    if fitted.merge == "mean":
-        loss += f", the mean of the weights of {len(kept)} networks"
     learned = {key: np.asarray(x).tolist() for key, x in fitted.task.decision_attributes.items()}
     if isinstance(fitted.task, WordTask):
         learned["scheme_"] = fitted.task.scheme
     return [
-        ("Loss", loss),
+        ("Loss", _code(repr(fitted.loss))),
         ("Precision", fitted.net.precision),
         ("Training rows", rows),
         ("Epochs", epochs),

@@ -61,7 +61,7 @@ def choose_rows(
         two; 0 for pairs that are too different to match. Extractors: "least_confident", 1 less the
         probability of the best answer, or of none. All: "random" and, unless it is the same for all
         rows, "expected", the column of that name. "auto" is "least_confident" or "margin", a
-        judgement until benchmarks/RESULTS.md compares them. An estimator that is not fitted has
+        judgement (benchmarks/RESULTS.md, "Rows to label"). An estimator that is not fitted has
         "auto" and "random" only.
     labeled : rows as those of X, optional
         Rows that have labels. They are left out, and near duplicates of them and of chosen rows

@@ -18,7 +18,6 @@ from ._cross_entropy import (
 )
 from ._dice import DiceLoss, SelfAdjustingDiceLoss, SetLoss, SumsMemory, TverskyLoss
 from ._named import (
-    AVERAGED,
     LOSS_NAMES,
     LOSS_PARAMETERS,
     LossName,

@@ -25,10 +25,8 @@ _CLASSES: dict[str, type[Loss]] = {
 LOSS_NAMES = tuple(_CLASSES)
 # The same, for type checkers.
 LossName = Literal["ce", "wce", "focal", "dice", "tversky", "dsc", "dsc-paper", "dsc-official"]
-# Two networks with cross-entropy and the same initial weights; their weights are averaged.
-AVERAGED = "ce+ce"
 # These names are no single loss: an estimator chooses one from its training rows.
-_OF_ESTIMATORS = ("auto", "cv", AVERAGED)
+_OF_ESTIMATORS = ("auto", "cv")
 # Published settings, independent of our defaults.
 _PUBLISHED: dict[str, Any] = {"gamma": 1.0, "memory": 0.0, "level": "example", "background": None}
 _PRESETS: dict[str, dict[str, Any]] = {
@@ -44,7 +42,7 @@ LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 def loss_parameters(name: str) -> tuple[str, ...]:
     """Return those of alpha, beta, gamma, memory and ce_weight that the named loss has.
 
-    "auto", "cv" and "ce+ce", which are for estimators, have none.
+    "auto" and "cv", which are for estimators, have none.
 
     Raises
     ------

@@ -30,7 +30,7 @@ ENCODER = Encoder("bert", 384, 6, False, 512)
 OF_LABELS = [field.name for field in fields(LabelFacts)]
 ROWS = {
     "task": "tagging", "encoder": ENCODER, "n_rows": 100, "n_unlabeled": 0,
-    "trains_embeddings": True, "has_adapters": False, "is_ensemble": False, "is_plain": True,
+    "trains_embeddings": True, "has_adapters": False, "is_plain": True,
 }  # fmt: skip
 EPOCH = {
     "n_texts": None, "n_positive": 0, "ratio": None, "n_steps": 1, "begins_trained": False,
@@ -41,7 +41,7 @@ EPOCH = {
 def choose(parameter, encoder=ENCODER, **given):
     """Return what a rule takes: facts go to the values that have them, the rest to the rule."""
     if parameter == "max_epochs":
-        given = {"is_mean": True, "is_shared": False, **given}
+        given = {"is_mean": True, **given}
     given["encoder"] = encoder
     labels = LabelFacts(**{name: given.pop(name) for name in OF_LABELS if name in given})
     rows = RowFacts(**{name: given.pop(name, ROWS[name]) for name in ROWS}, labels=labels)
@@ -83,8 +83,7 @@ def crowded(n):
 
 
 @pytest.mark.parametrize("estimator, rows, loss, why", [
-    (DiceTokenTagger, easy_corpus(16), CrossEntropyLoss, "as many steps, and there are 16"),
-    (DiceTokenTagger, crowded(1001), CrossEntropyLoss, "more than 1,000 and less than 5,000"),
+    (DiceTokenTagger, easy_corpus(16), CrossEntropyLoss, "less than 5,000 entities"),
     (DiceTokenTagger, sparse(20, 5), CrossEntropyLoss, "there are 4."),
     (DiceTokenTagger, sparse(24, 6), DiceLoss, "entities are rare, and 4 of 24"),
     (DiceTokenTagger, tagged(16, "B-PER"), CrossEntropyLoss, "no other loss"),
@@ -102,14 +101,14 @@ def test_is_the_loss_that_was_best(tiny_bert, estimator, rows, loss, why):
 
 
 def test_entities_of_absent_and_of_held_out_sentences_do_not_count(tiny_bert, constants):
-    constants(few_entities=80)
+    constants(many_entities=81)
     X, y = crowded(96)
     tagger = DiceTokenTagger(tiny_bert, max_epochs=1, verbose=0)
-    assert "ce+ce" not in tagger.fit(X, y).choices_["value"].tolist()
+    assert isinstance(tagger.fit(X, y).loss_, DiceLoss)
     weight = [1.0] * 10 + [0.0] * 2
-    assert "ce+ce" in tagger.fit(X, y, sample_weight=weight).choices_["value"].tolist()
+    assert isinstance(tagger.fit(X, y, sample_weight=weight).loss_, CrossEntropyLoss)
     tagger.set_params(validation_fraction=0.2)
-    assert "ce+ce" in tagger.fit(X, y).choices_["value"].tolist()
+    assert isinstance(tagger.fit(X, y).loss_, CrossEntropyLoss)
 
 
 @pytest.mark.parametrize("n_positives, n_steps, expected", [
@@ -191,8 +190,7 @@ class TestTooFewEpochs:
 
     def test_a_fit_says_it_once_and_trials_of_a_search_do_not(self, tiny_bert, recwarn):
         tagger = DiceTokenTagger(tiny_bert, **FAST | {"batch_size": 8}, background_bias="cv")
-        several, both = {"n_members": 2, "loss": "cv"}, {"background_bias": 0.0, "loss": "ce+ce"}
-        for params in (several, both):
+        for params in ({"n_members": 2, "loss": "cv"}, {"background_bias": 0.0}):
             recwarn.clear()
             clone(tagger).set_params(**params).fit(*easy_corpus(24))
             (told,) = [warning for warning in recwarn if "max_epochs=1" in str(warning.message)]
@@ -263,16 +261,14 @@ def of(*numbers):
     ("threshold", {"positive_share": 0.3}, 0.5, "not rare"),
     ("null_threshold", {"n_unanswered": 0}, np.inf, "All training questions"),
     ("null_threshold", {"n_unanswered": 3}, 0.0, "3 training questions"),
-    ("loss", SOME | {"is_ensemble": True}, "ce", "an ensemble"),
-    ("loss", DEEP, "ce", "more than 6 layers"),
-    ("loss", SOME | {"n_entities": 1001}, "ce", "there are 1,001"),
+    ("loss", SOME | {"n_entities": 4999}, "ce", "there are 4,999"),
     ("loss", SOME | {"n_entities": 5000}, "dice", "there are 5,000"),
     ("loss", DEEP | {"n_entities": 5000}, "ce", "more than 6 layers"),
     ("loss", SOME | {"n_entities": 1001, "ratio": 2.0, "n_positive": 9}, "ce", "there are 1,001"),
     ("loss", SOME | {"n_entities": 5000, "ratio": 2.0, "n_positive": 9}, "ce", "many entities"),
     ("loss", SOME | {"ratio": 2.0, "n_positive": 9}, "dice", "9 of 100"),
     ("loss", SOME | {"n_unlabeled": 101}, "ce", "101 rows without labels"),
-    ("loss", SOME | {"n_unlabeled": 100}, "ce+ce", "at most 1,000 entities"),
+    ("loss", SOME | {"n_unlabeled": 100}, "ce", "less than 5,000 entities"),
     ("negative_ratio", {}, None, "no positives"),
     ("negative_ratio", {"has_entities": True}, None, "No text is without"),
     ("negative_ratio", of(10, 40), None, "10 texts with and 40 without an entity"),
@@ -422,12 +418,11 @@ def test_what_has_found_the_classes_is_kept(loss, n_rows, n_epochs, share, quick
     assert classifier.score(*easy_texts(200, seed=9)) > 0.58, "by chance it is 0.5"
 
 
-@pytest.mark.parametrize("parameters, runs, merge", [
-    ({}, [("ce", 15)] * 2, "mean"), ({"loss": "ce"}, [("ce", 30)], None),
-    ({"n_members": 3, "max_epochs": 2}, [("ce", 2)] * 3, "ensemble"),
+@pytest.mark.parametrize("parameters, runs", [
+    ({}, [("ce", 30)]), ({"n_members": 3, "max_epochs": 2}, [("ce", 2)] * 3),
 ])  # fmt: skip
 def test_a_plan_is_chosen_without_touching_a_file(
-    tiny_bert, monkeypatch, constants, parameters, runs, merge
+    tiny_bert, monkeypatch, constants, parameters, runs
 ):
     constants(steps=1)
     tagger = DiceTokenTagger(tiny_bert, random_state=0, verbose=0, **parameters)
@@ -444,11 +439,8 @@ def test_a_plan_is_chosen_without_touching_a_file(
         refused.setattr(socket, "socket", refuse)
         plan, again = choose_plan(prepared), choose_plan(prepared)
     assert [(run.name, run.max_epochs) for run in plan.runs] == runs
-    assert plan.merge == merge
     assert len({run.lr for run in plan.runs}) == len({run.head_lr for run in plan.runs}) == 1
-    n_seeds = 3 if merge == "ensemble" else 1
-    assert len({run.seed for run in plan.runs}) == n_seeds
-    assert len({(run.seed, run.order) for run in plan.runs}) == len(runs)
+    assert len({run.seed for run in plan.runs}) == len(runs)
     assert plan.runs[0].seed == 7
     assert [run.seed for run in again.runs] == [run.seed for run in plan.runs]
     assert plan.choices == again.choices

@@ -108,7 +108,6 @@ def test_shared_parameters(i):
     (skdice.DiceTokenTagger, {"decode": "beam"}, ["'constrained', 'argmax'", "'beam'"]),
     (skdice.DiceTokenTagger, {"background_bias": "auto"}, ["rows to validate on"]),
     (skdice.DiceTokenTagger, {"background_bias": "folds"}, ["parameter", "'folds'"]),
-    (skdice.DiceTokenTagger, {"loss": "ce+ce", "n_members": 2}, ["n_members must be 1. Got 2"]),
     (skdice.DiceTokenTagger, {"word_shapes": "yes"}, ["one of {True, False, 'auto'}", "'yes'"]),
     (skdice.DiceTokenTagger, {"model": "organisation/absent"}, ["the hub did not give it"]),
     (skdice.DiceQueryTagger, {"queries": ["john"]}, ["dict", "['john']"]),

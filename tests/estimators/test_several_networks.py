@@ -1,7 +1,4 @@
-"""Fits of several networks: members whose logits are averaged, and ``loss="ce+ce"``.
-
-The latter is the mean of the weights of two networks that begin alike.
-"""
+"""Fits of several networks: members whose logits are averaged."""
 
 import copy
 from dataclasses import replace
@@ -107,51 +104,23 @@ def weights_of(estimator):
 
 
 @pytest.mark.parametrize("estimator, rows, more", [
-    (DiceTokenTagger, ROWS, {"max_epochs": 2}),
-    (DiceTokenTagger, ROWS, {"max_epochs": 1, "crf": True}),
+    (DiceTokenTagger, ROWS, {"crf": True}),
     # The head begins with a regression.
-    (DicePairClassifier, easy_pairs(24), {"max_epochs": 2}),
+    (DicePairClassifier, easy_pairs(24), {}),
 ])  # fmt: skip
-def test_it_has_the_mean_of_two_networks_that_begin_alike(
-    tiny_bert, monkeypatch, estimator, rows, more
-):
-    seen, train = [], TextNet.partial_fit
-
-    def watch(net, *args, **kwargs):
-        before = copy.deepcopy(net.module_.state_dict())
-        train(net, *args, **kwargs)
-        seen.append((before, copy.deepcopy(net.module_.state_dict())))
-
-    monkeypatch.setattr(TextNet, "partial_fit", watch)
-    once, both = (estimator(tiny_bert, loss=loss, **FAST, **more) for loss in ("ce", "ce+ce"))
-    once.fit(*rows)
-    both.fit(*rows)
-    (begin, alone), *of_both = seen
-    assert all(torch.equal(begin[name], own[name]) for own, _ in of_both for name in begin)
-    (_, first), (_, second) = of_both
-    assert all(torch.equal(first[name], alone[name]) for name in alone)
-    assert not all(torch.equal(second[name], alone[name]) for name in alone)
-    for name, weights in weights_of(both).items():
-        torch.testing.assert_close(weights, (first[name] + second[name]) / 2)
+def test_each_member_is_a_fit_with_its_own_seed(tiny_bert, estimator, rows, more):
+    how = {**FAST, "max_epochs": 2, "loss": "ce", **more}
+    alone, both = (estimator(tiny_bert, n_members=n, **how).fit(*rows) for n in (1, 2))
+    second = dict(both.net_.module_.members[0].named_parameters())
+    for name, weights in weights_of(alone).items():
+        assert torch.equal(weights_of(both)[name], weights)
+    assert not all(torch.equal(second[name], x) for name, x in weights_of(alone).items())
     assert isinstance(both.loss_, CrossEntropyLoss)
-    n = more["max_epochs"]
-    assert list(zip(both.history_["run"], both.history_.index)) == [
-        (run, epoch) for run in (1, 2) for epoch in range(1, n + 1)
-    ]
-    assert (both.max_epochs_, both.best_epoch_) == (n, n)
+    assert list(zip(both.history_["run"], both.history_.index)) == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    assert (both.max_epochs_, both.best_epoch_) == (2, 2)
     assert both.runs_["loss"].tolist() == ["ce", "ce"]
-    assert both.runs_[["epochs", "best_epoch"]].to_numpy().tolist() == [[n, n]] * 2
+    assert both.runs_[["epochs", "best_epoch"]].to_numpy().tolist() == [[2, 2]] * 2
     assert both.runs_[["is_finished", "is_kept"]].all(axis=None)
-
-
-def test_they_share_the_epochs_of_auto(tiny_bert, constants):
-    constants(fewest_epochs=1, most_epochs=5, steps=1)
-    tagger = DiceTokenTagger(tiny_bert, **FAST).fit(*ROWS)
-    assert tagger.max_epochs_ == 3
-    assert tagger.runs_["epochs"].tolist() == tagger.runs_["max_epochs"].tolist() == [3, 3]
-    why = tagger.choices_.set_index("parameter").loc["max_epochs", "why"]
-    assert why.startswith("5 epochs")
-    assert why.endswith("Two networks share them, so each makes 3.")
 
 
 class SpyOnLoading(Spy):
@@ -175,8 +144,8 @@ ENDS = {
     ("its loading", KeyboardInterrupt),
 ])  # fmt: skip
 def test_a_finished_network_is_kept_wherever_the_second_one_ends(tiny_bert, where, error):
-    tagger = DiceTokenTagger(tiny_bert, **FAST, loss="ce+ce", max_epochs=2, negative_ratio=None)
-    ce = clone(tagger).set_params(loss="ce").fit(*ROWS)
+    tagger = DiceTokenTagger(tiny_bert, **FAST, n_members=2, max_epochs=2, negative_ratio=None)
+    alone = clone(tagger).set_params(n_members=1).fit(*ROWS)
     kind, event, number, n_made = ENDS[where]
     spy = kind(event, stop(error, lambda net, count: count == number))
     with pytest.raises((RuntimeError, KeyboardInterrupt)):
@@ -187,7 +156,8 @@ def test_a_finished_network_is_kept_wherever_the_second_one_ends(tiny_bert, wher
     assert (tagger.best_epoch_, tagger.max_epochs_) == (2, 2)
     with pytest.warns(UserWarning, match=f"in epoch {n_made + 1} of 2 of network 2 of 2"):
         tagger.predict(ROWS[0])
-    for name, weights in weights_of(ce).items():
+    assert weights_of(tagger).keys() == weights_of(alone).keys()
+    for name, weights in weights_of(alone).items():
         assert torch.equal(weights_of(tagger)[name], weights)
 
 
@@ -198,47 +168,38 @@ def scores_in_turn(monkeypatch, values):
     monkeypatch.setattr(task, "validator", lambda *args: lambda: next(left))
 
 
-@pytest.mark.parametrize("of_mean, kept, merge", [
-    (0.9, [True, True], "mean"), (0.3, [True, False], "network 1"),
-])  # fmt: skip
-def test_the_best_of_networks_and_mean_is_kept(tiny_bert, monkeypatch, of_mean, kept, merge):
-    how = {**FAST, "max_epochs": 2, "patience": 2, "validation_fraction": 0.25}
-    one, other = (DiceTokenTagger(tiny_bert, loss=loss, **how) for loss in ("ce", "ce+ce"))
-    scores_in_turn(monkeypatch, [0.8, 0.1])
-    one.fit(*ROWS)
-    scores_in_turn(monkeypatch, [0.8, 0.1, 0.1, 0.7, of_mean])
-    other.fit(*ROWS)
-    assert other.runs_["is_kept"].tolist() == kept
-    assert other.runs_["score"].tolist() == [0.8, 0.7]
-    assert other.history_["valid_score"].tolist() == [0.8, 0.1, 0.1, 0.7]
-    choice = other.choices_.set_index("parameter").loc["merge"]
-    assert choice["value"] == merge
-    assert f"{of_mean:.3f}; that of the networks is 0.800 and 0.700." in choice["why"]
-    assert other.best_epoch_ == 1
-    of_one = weights_of(one)
-    same = [torch.equal(weights, of_one[name]) for name, weights in weights_of(other).items()]
-    assert all(same) == (merge != "mean")
+def test_the_ensemble_is_scored_beside_its_members(tiny_bert, monkeypatch):
+    how = {**FAST, "max_epochs": 2, "patience": 2, "validation_fraction": 0.25, "n_members": 2}
+    scores_in_turn(monkeypatch, [0.8, 0.1, 0.1, 0.7, 0.9])
+    tagger = DiceTokenTagger(tiny_bert, **how).fit(*ROWS)
+    assert tagger.runs_["is_kept"].tolist() == [True, True]
+    assert tagger.runs_["score"].tolist() == [0.8, 0.7]
+    assert tagger.history_["valid_score"].tolist() == [0.8, 0.1, 0.1, 0.7]
+    assert internals(tagger).fitted.score == 0.9
+    assert tagger.best_epoch_ == 1
 
 
-def test_an_error_while_the_mean_is_scored_loses_nothing(tiny_bert, monkeypatch):
+def test_an_error_while_the_ensemble_is_scored_loses_nothing(tiny_bert, monkeypatch):
     how = {**FAST, "max_epochs": 1, "validation_fraction": 0.25}
-    ce = DiceTokenTagger(tiny_bert, loss="ce", **how).fit(*ROWS)
+    alone = DiceTokenTagger(tiny_bert, **how).fit(*ROWS)
     scores_in_turn(monkeypatch, [0.7, 0.8])  # There is no third one.
-    tagger = DiceTokenTagger(tiny_bert, loss="ce+ce", **how)
+    tagger = DiceTokenTagger(tiny_bert, n_members=2, **how)
     with pytest.raises(StopIteration):
         tagger.fit(*ROWS)
     assert tagger.interrupted_
     assert tagger.runs_["is_finished"].all()
     with pytest.warns(UserWarning, match="it stopped after the last epoch"):
         tagger.predict(ROWS[0])
-    for name, weights in weights_of(ce).items():
+    # One network is kept, without members.
+    assert weights_of(tagger).keys() == weights_of(alone).keys()
+    for name, weights in weights_of(alone).items():
         assert torch.equal(weights_of(tagger)[name], weights)
 
 
 class TestRestart:
     """What one network learns nothing with, none of the fit learns with."""
 
-    HOW = FAST | {"lr": "auto", "max_epochs": 6, "loss": "ce+ce"}
+    HOW = FAST | {"lr": "auto", "max_epochs": 6, "n_members": 2}
 
     @pytest.fixture(autouse=True)
     def high_rate(self, constants):
@@ -267,12 +228,13 @@ class TestRestart:
         assert tagger.runs_["began_again"].tolist() == [True, True]
 
     @pytest.mark.parametrize("numbers, kept", [({1, 3}, [True, False]), ({1, 2}, [False, True])])
-    def test_what_learned_nothing_is_not_merged(self, tiny_bert, monkeypatch, numbers, kept):
+    def test_what_learned_nothing_is_no_member(self, tiny_bert, monkeypatch, numbers, kept):
         self.not_learning(monkeypatch, numbers)
         with pytest.warns(UserWarning, match="1 of 2 networks learned nothing: left out"):
             tagger = DiceTokenTagger(tiny_bert, **self.HOW).fit(*ROWS)
         assert tagger.runs_["is_kept"].tolist() == kept
         rate = {"lr": tagger.lr_, "head_lr": tagger.net_.head_lr}
-        once = DiceTokenTagger(tiny_bert, **self.HOW | rate | {"loss": "ce"}).fit(*ROWS)
+        once = DiceTokenTagger(tiny_bert, **self.HOW | rate | {"n_members": 1}).fit(*ROWS)
+        assert weights_of(tagger).keys() == weights_of(once).keys()
         same = [torch.equal(weights_of(tagger)[name], x) for name, x in weights_of(once).items()]
         assert all(same) == kept[0]

@@ -88,14 +88,13 @@ def test_facts(card, tiny_bert):
 def test_the_loss_is_that_of_the_fit(tiny_bert, tmp_path):
     """What is set since counts for the next fit."""
     rows = [["Anna", "is", "in", "Oslo"]] * 4, [["B-PER", "O", "O", "B-LOC"]] * 4
-    tagger = DiceTokenTagger(tiny_bert, loss="ce+ce", max_epochs=1, random_state=0, verbose=0)
-    for loss, other in (("ce+ce", "dice"), ("ce", "ce+ce")):
-        tagger.set_params(loss=loss).fit(*rows).set_params(loss=other)
-        tagger.save_pretrained(tmp_path / loss)
-        shown = table((tmp_path / loss / "README.md").read_text(encoding="utf-8"))
-        assert shown["Epochs"] == ("1 and 1" if loss == "ce+ce" else "1")
-        assert ("the mean of the weights of 2 networks" in shown["Loss"]) == (loss == "ce+ce")
-        assert shown["Loss"].startswith("`CrossEntropyLoss")
+    tagger = DiceTokenTagger(tiny_bert, max_epochs=1, random_state=0, verbose=0)
+    for n, name in enumerate(("CrossEntropyLoss", "DiceLoss"), 1):
+        tagger.set_params(loss="ce" if n == 1 else "dice", n_members=n).fit(*rows)
+        tagger.set_params(loss="focal").save_pretrained(tmp_path / name)
+        shown = table((tmp_path / name / "README.md").read_text(encoding="utf-8"))
+        assert shown["Epochs"] == " and ".join(["1"] * n)
+        assert shown["Loss"].startswith(f"`{name}(")
 
 
 def test_labels_cannot_break_it(card):

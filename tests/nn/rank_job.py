@@ -86,7 +86,7 @@ def alike(models, directory):
         "no seed": {**LEARNS, "random_state": None},
         "patience": with_patience,
         "fp16": {**LEARNS, "precision": "fp16"},
-        "two networks": {**LEARNS, "loss": "ce+ce"},
+        "two networks": {**LEARNS, "n_members": 2},
     }.items():
         results[name] = fitted(*tagger(models["dropout"], **params))
     estimator, X, y = tagger(models["dropout"], **LEARNS)
