@@ -1,6 +1,5 @@
 """One run: fit, predict, and score; a run is a row of a table."""
 
-import copy
 import json
 import resource
 import subprocess
@@ -15,9 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.base import clone
 from sklearn.metrics import precision_recall_fscore_support
-from skorch.callbacks import Callback
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
 from skdice.metrics import get_entities
@@ -48,15 +45,11 @@ class Contender(NamedTuple):
         How many rows without labels ``fit`` gets as well.
     teacher : str
         The encoder of a tagger that learned from the same rows and labels these; "" for none.
-    averaged : tuple of int
-        Epochs of the networks whose weights are averaged. They begin alike and read the rows in
-        other orders.
     """
 
     parameters: Mapping[str, Any] = {}
     n_unlabeled: int = 0
     teacher: str = ""
-    averaged: tuple[int, ...] = ()
 
 
 CONTENDERS = {
@@ -64,8 +57,6 @@ CONTENDERS = {
     **{name: Contender({"loss": name}) for name in LOSSES},
     # MiniLM's rates are 2e-4, and 1e-3 of a new head.
     "ce, half the rate": Contender({"loss": "ce", "lr": 1e-4, "head_lr": 5e-4}),
-    "ce+ce": Contender({"loss": "ce"}, averaged=(21, 22)),
-    "ce+ce, 15 and 15": Contender({"loss": "ce"}, averaged=(15, 15)),
     "ce, all rows": Contender({"loss": "ce", "negative_ratio": None}),
     "dice, all rows": Contender({"loss": "dice", "negative_ratio": None}),
     "wce, all rows": Contender({"loss": "wce", "negative_ratio": None}),
@@ -165,16 +156,11 @@ def execute(run: Run, data: Path, encoders: Path, device: str = "cpu") -> dict[s
             teacher = DiceTokenTagger(encoder_path(contender.teacher, encoders), **how)
             more["teacher"] = teacher.fit(*parts.train)
         started = clock()
-        fits = [estimator]
-        if contender.averaged:
-            fits = _begun_alike(estimator, contender.averaged)
-        for one in fits:
-            one.fit(*parts.train, **more)
-        _average([one.net_.module_ for one in fits])
+        estimator.fit(*parts.train, **more)
         fitted = clock()
         found = _scored(run.corpus, estimator, scored)
         predicted = clock()
-        row = _described(run, fits, parts.train, scored) | {
+        row = _described(run, estimator, parts.train, scored) | {
             "trained_in": estimator.net_.precision,
             "device": device if device == "cpu" else torch.cuda.get_device_name(),
             "seconds": round(fitted - started, 1),
@@ -255,37 +241,8 @@ def f1_at(counts: str) -> np.ndarray:
     return values
 
 
-class _SameBeginning(Callback):
-    """Has all fits begin with the weights that the first one began with."""
-
-    weights: dict[str, Any] | None = None
-
-    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
-        if self.weights is None:
-            self.weights = copy.deepcopy(net.module_.state_dict())
-        net.module_.load_state_dict(self.weights)
-
-
-def _begun_alike(estimator: Any, epochs: Sequence[int]) -> list[Any]:
-    """Return an estimator for each number of epochs; the first one is the one that is given."""
-    begin, seed = _SameBeginning(), estimator.random_state
-    others = [clone(estimator) for _ in epochs[1:]]
-    for i, (one, n_epochs) in enumerate(zip([estimator, *others], epochs)):
-        state = seed + i * _BETWEEN_SEEDS // 2
-        one.set_params(max_epochs=n_epochs, random_state=state, callbacks=[begin])
-    return [estimator, *others]
-
-
-def _average(modules: Sequence[torch.nn.Module]) -> None:
-    """Give the first network the mean of the weights of all."""
-    with torch.no_grad():
-        for own, *others in zip(*(module.parameters() for module in modules)):
-            own.copy_(torch.stack([own, *others]).mean(0))
-
-
-def _described(run: Run, fits: Sequence[Any], train: Part, scored: Part) -> dict[str, Any]:
+def _described(run: Run, estimator: Any, train: Part, scored: Part) -> dict[str, Any]:
     """Return what a run is, the rows that it had, and what was taken for open parameters."""
-    estimator = fits[0]
     n_positives = [int(n) for n in count(CORPORA[run.corpus], train.y, train.y)[:, 2]]
     loss = dict(zip(estimator.choices_["parameter"], estimator.choices_["value"])).get(
         "loss", estimator.loss
@@ -299,11 +256,11 @@ def _described(run: Run, fits: Sequence[Any], train: Part, scored: Part) -> dict
         "with_entity": round(float(np.mean(np.array(n_positives) > 0)), 3),
         "took_loss": loss if isinstance(loss, str) else type(loss).__name__,
         "took_lr": estimator.lr_,
-        "took_epochs": sum(one.max_epochs_ for one in fits),
+        "took_epochs": estimator.max_epochs_,
         "crf": getattr(estimator, "crf_", False),
         "word_shapes": getattr(estimator, "word_shapes_", False),
         "bias": json.dumps(getattr(estimator, "background_bias_", 0.0)),
-        "n_steps": sum(int(np.ceil(one.history_["n_texts"] / BATCH_SIZE).sum()) for one in fits),
+        "n_steps": int(np.ceil(estimator.history_["n_texts"] / BATCH_SIZE).sum()),
     }
 
 
