@@ -60,8 +60,9 @@ def choose_rows(
         ratio of odds, of several labels for the nearest one, of several classes between the best
         two; 0 for pairs that are too different to match. Extractors: "least_confident", 1 less the
         probability of the best answer, or of none. All: "random" and, unless it is the same for all
-        rows, "expected", the column of that name. "auto" is "least_confident" or "margin", a
-        judgement (benchmarks/RESULTS.md, "Rows to label"). An estimator that is not fitted has
+        rows, "expected", the column of that name. These take the rows with the highest scores.
+        "auto" draws rows, with odds that are "least_confident" or "margin": the highest scores
+        of a weak model are often those of rows of one kind. An estimator that is not fitted has
         "auto" and "random" only.
     labeled : rows as those of X, optional
         Rows that have labels. They are left out, and near duplicates of them and of chosen rows
@@ -69,7 +70,7 @@ def choose_rows(
     random_share : float, default=0.1
         Share of the ``n`` rows that is drawn at random.
     random_state : int, RandomState or Generator, optional
-        Seed of the random rows, and of the order of rows that k-means gets.
+        Seed of the rows that are drawn, and of the order of rows that k-means gets.
 
     Returns
     -------
@@ -84,6 +85,11 @@ def choose_rows(
         If the estimator is not of this package, it does not have the strategy or does not take a
         row of X, another parameter is not allowed, or there is no row to choose.
 
+    References
+    ----------
+    The draw is the power acquisition of Kirsch et al., "Stochastic Batch Acquisition" (2023). What
+    it gains: benchmarks/RESULTS.md, "Rows to label".
+
     Examples
     --------
     >>> from skdice.labeling import choose_rows
@@ -95,7 +101,7 @@ def choose_rows(
     inner, read = _open(estimator)
     names, owner = strategies_of(inner), f"choose_rows with this {type(inner.estimator).__name__}"
     check_option(owner, "strategy", strategy, ("auto", *names, "random"))
-    strategy = names[0] if strategy == "auto" else strategy
+    is_drawn, strategy = strategy == "auto", names[0] if strategy == "auto" else strategy
     known = [] if labeled is None else _texts(read(labeled, "labeled is read as X is. "))
     pool = list(X) if isinstance(X, Iterator) else indexable_rows(X)
     left = pd.concat(_score_parts(inner, read, pool, {*known}, strategy), ignore_index=True)
@@ -117,7 +123,10 @@ def choose_rows(
         left.loc[order, "score"] = share
         order = order[nearest]
     elif strategy != "random":
-        order = order[np.argsort(-left["score"].to_numpy()[order], kind="stable")]
+        rank = left["score"].to_numpy()[order]
+        if is_drawn:  # Those for which an exponential variate of this rate is the smallest.
+            rank = rank / rng.exponential(size=len(rank))
+        order = order[np.argsort(-rank, kind="stable")]
     chosen = random
     for cosine in (_NEAR, _SAME):  # Near duplicates only if nothing else is left.
         if len(chosen) < n:

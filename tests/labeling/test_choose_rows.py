@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit, logit
+from scipy.stats import chisquare
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
@@ -189,6 +190,30 @@ class TestDuplicates:
         with pytest.warns(UserWarning, match="X has 7 rows to choose from, fewer than n=13: all"):
             found = choose_rows(tagger, pool, 13, random_share=0)
         assert len({tuple(pool[i]) for i in found["row"]}) == 7
+
+
+class TestDraws:
+    def test_odds_are_scores(self, fit):
+        classifier = fit(DiceTextClassifier, *easy_texts(40), max_epochs=6)
+        pool = easy_texts(12, seed=3)[0]
+        odds = scores(classifier, pool, "margin")["score"]
+        how = {"n": 1, "random_share": 0}
+        drawn = [choose_rows(classifier, pool, **how, random_state=i) for i in range(300)]
+        expected = len(drawn) * odds / odds.sum()
+        counts = pd.concat(drawn)["row"].value_counts().reindex(odds.index, fill_value=0)
+        assert expected.max() > 2 * expected.min()
+        assert chisquare(counts, expected).pvalue > 0.01
+        assert not pd.concat(drawn)["is_random"].any()
+
+    def test_other_strategies_take_the_highest(self, tagger):
+        pool = [["oslo"], ["the", "said"], ["john", "saw", "paris"], ["rome", "in"], ["mary", "."]]
+        for strategy in ("least_confident", "mnlp", "expected"):
+            every = scores(tagger, pool, strategy).nlargest(3, "score")["row"]
+            for seed in range(5):
+                found = choose_rows(
+                    tagger, pool, 3, strategy=strategy, random_share=0, random_state=seed
+                )
+                assert found["row"].tolist() == every.tolist()
 
 
 class TestRandomRows:
