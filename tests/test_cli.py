@@ -328,6 +328,26 @@ class TestNext:
         status, _, err = run(f"next {tagger} pool.txt -n 100 --strategy expected --out a.jsonl")
         assert "skdice: warning: X has 90 rows to choose from, fewer than n=100" in err
 
+    def test_text_without_spaces(self, folder, run, tiny_bert):
+        pool = [name + rest for name in ("北京", "上海") for rest in ("很大", "在哪里", "下雨了")]
+        Path("pool.txt").write_text("\n".join(pool), encoding="utf-8")
+        datasets.write_doccano("a.jsonl", pool[1:5], [[(0, 2, "LOC")]] * 4)
+        how = f"--model {tiny_bert} --set device=cpu"
+        fit, first = f"fit a.jsonl --out a {how} --epochs 1", f"next pool.txt {how} --out b.jsonl"
+        for command in (fit, first):
+            status, _, err = run(command)
+            assert (status, "is written without spaces" in err) == (2, True)
+            status, _, err = run(f"{command} --read splitter=characters")
+            assert status == 0, err
+        # The saved tagger splits as it did before.
+        assert run("score a a.jsonl")[0] == 0
+        status, _, err = run("next a pool.txt --labeled a.jsonl --out c.jsonl")
+        assert status == 0, err
+        lines = Path("c.jsonl").read_text(encoding="utf-8").splitlines()
+        assert {json.loads(line)["text"] for line in lines} == {pool[0], pool[5]}
+        error = run("fit a.jsonl --out b --read split=characters")[2]
+        assert "read_doccano takes offsets, splitter." in error
+
     @pytest.mark.parametrize("task, cls, rows, read", [
         ("texts", skdice.DiceTextClassifier, easy_texts(24), datasets.read_labeled_text),
         ("pairs", skdice.DicePairClassifier, easy_pairs(24), datasets.read_pairs),

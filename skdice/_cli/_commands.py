@@ -73,7 +73,8 @@ def run_score(arguments: argparse.Namespace) -> None:
     from ..metrics import entity_classification_report, squad_report
 
     estimator, task = load(arguments)
-    X, y = read_data(arguments, arguments.data, task)
+    splitter = getattr(estimator, "splitter_", None)
+    X, y = read_data(arguments, arguments.data, task, splitter)
     known = estimator.classes_.tolist() if task == "tagging" else []
     if known and not any(tag in known for tags in y for tag in tags):
         what = "a file of words and tags is expected. The model knows none of its tags, such as"
@@ -231,25 +232,30 @@ def _choose_task(arguments: argparse.Namespace) -> str:
     return task
 
 
-def read_data(arguments: argparse.Namespace, path: str, task: str) -> tuple[Any, Any]:
-    """Return the rows of a file and their labels, and say how it was read."""
+def read_data(
+    arguments: argparse.Namespace, path: str, task: str, splitter: Any = None
+) -> tuple[Any, Any]:
+    """Return the rows of a file and their labels, and say how it was read.
+
+    ``splitter`` makes words of raw texts, unless --read has another one.
+    """
     from .. import datasets
 
     suffix, name = datasets.suffix_of(path), TASKS[task][1]
-    if suffix == ".conllu":
-        name = "read_conllu"
-    elif task in ("tagging", "query-tagging"):
-        name = OF_SPANS.get(suffix, name)
-    reader = getattr(datasets, name)
+    if task in ("tagging", "query-tagging"):
+        name = {**OF_SPANS, ".conllu": "read_conllu"}.get(suffix, name)
+    reader, options = getattr(datasets, name), dict(arguments.read)
+    has_spans = name in OF_SPANS.values()
+    splitter = options.pop("splitter", splitter) if has_spans else None
     try:
-        X, y = reader(path, **dict(arguments.read))
+        X, y = reader(path, **options)
     except TypeError as error:  # An option that the reader does not have.
-        _, *options = signature(reader).parameters
-        takes = ", ".join(options) or "no options"
+        _, *known = signature(reader).parameters
+        takes = ", ".join([*known, "splitter"] if has_spans else known) or "no options"
         raise ValueError(f"--read: {error}; {name} takes {takes}.") from error
-    if name in OF_SPANS.values():
+    if has_spans:
         scheme = None if task == "query-tagging" else "IOB2"
-        X, y = datasets.words_from_spans(X, y, scheme=scheme)
+        X, y = datasets.words_from_spans(X, y, scheme=scheme, splitter=splitter)
     note(f"{path}: {len(X):,} rows for --task {task}, read by {name}")
     return X, y
 

@@ -124,7 +124,8 @@ _COMMANDS = {
     run_predict: ('echo "John lives in Oslo." | skdice predict tagger', "saved file --device"),
     run_next: (
         "skdice next tagger pool.txt --out tasks.json",
-        "saved:next pool -n --out:next --labeled --strategy --seed --task --model --set --device",
+        "saved:next pool -n --out:next --labeled --read --strategy --seed --task --model --set "
+        "--device",
     ),
 }
 

@@ -25,9 +25,10 @@ def run_next(arguments: argparse.Namespace) -> None:
     pool = enumerate(read_lines(arguments.pool), start=1)
     numbered = {i: line for i, line in pool if line.strip()}
     lines = list(numbered.values())
-    rows = _split(estimator, task, numbered)
+    splitter = dict(arguments.read).get("splitter", getattr(estimator, "splitter_", None))
+    rows = _split(task, numbered, splitter)
     file = getattr(arguments, "labeled", None)
-    known = None if file is None else read_data(arguments, file, task)[0]
+    known = None if file is None else read_data(arguments, file, task, splitter)[0]
     options = given(arguments, "n", "strategy", "random_state")
     chosen = choose_rows(estimator, rows, labeled=known, **options)
     places = chosen["row"].tolist()
@@ -67,8 +68,8 @@ def _check_suffix(path: str, estimator: Any, task: str) -> str:
     return suffix
 
 
-def _split(estimator: Any, task: str, numbered: dict[int, str]) -> Any:
-    """Return the rows that an estimator takes, from lines with their numbers."""
+def _split(task: str, numbered: dict[int, str], splitter: Any) -> Any:
+    """Return the rows that an estimator of a task takes, from lines with their numbers."""
     from ..datasets import words_from_spans
 
     if task in ("pairs", "questions"):
@@ -76,7 +77,6 @@ def _split(estimator: Any, task: str, numbered: dict[int, str]) -> Any:
     lines = list(numbered.values())
     if task == "texts":
         return lines
-    splitter = getattr(estimator, "splitter_", None)
     return words_from_spans(lines, [()] * len(lines), splitter=splitter)[0]
 
 
