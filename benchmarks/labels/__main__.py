@@ -26,7 +26,7 @@ PARTS = {
         ("expected", "least confident, sum", "mnlp", "least confident, max"),
         CORPORA[:4],
     ),
-    "first": (("half random", "spread, then least confident", "spread, then random"), CORPORA[:4]),
+    "first": (("half random", "spread, then auto", "spread, then random"), CORPORA[:4]),
     "learners": (("random, for ce", "dice for ce", "ce for ce"), ("BTC", "re3d")),
     "encoders": (("random, for MPNet", "MiniLM for MPNet"), ("CoNLL03",)),
 }

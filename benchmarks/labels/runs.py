@@ -45,7 +45,7 @@ CONTENDERS = {
     "expected": Contender("expected"),
     "half random": Contender(random_share=0.5),
     "spread, then random": Contender("random", first="auto"),
-    "spread, then least confident": Contender(first="auto"),
+    "spread, then auto": Contender("auto", first="auto"),
     "random, for ce": Contender("random", learner="ce"),
     "ce for ce": Contender(chooser="ce", learner="ce"),
     "dice for ce": Contender(chooser="dice", learner="ce"),
