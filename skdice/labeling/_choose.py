@@ -17,8 +17,7 @@ from ..exceptions import silent, warn
 from ._scores import score_rows, strategies_of
 from ._spread import spread
 
-# Rows with a larger cosine are near duplicates, or the same: judgement. It is that of hashed terms,
-# since predictions do not return states of the encoder: these would take a second pass.
+# Rows whose hashed terms have a larger cosine are near duplicates, or the same: judgement.
 _NEAR, _SAME = 0.8, 0.9999
 _CHUNK_ROWS, _BLOCK_ROWS = 1024, 256
 # Random rows that represent a larger pool if the estimator is not fitted: judgement.
@@ -45,9 +44,8 @@ def choose_rows(
     Parameters
     ----------
     estimator : estimator of this package
-        Or a Pipeline or search that ends in one. If it is not fitted, the rows are spread over the
-        pool: they are nearest to the centres of k-means of the encoder's mean states. Then 10,000
-        random rows represent a larger pool.
+        Or a Pipeline or search that ends in one. If it is not fitted, the rows are nearest to the
+        centres of k-means of the encoder's mean states, over at most 10,000 random rows of X.
     X : rows without labels, or an iterator over them
         Rows without a word are left out.
     n : int, default=50
@@ -61,9 +59,9 @@ def choose_rows(
         two; 0 for pairs that are too different to match. Extractors: "least_confident", 1 less the
         probability of the best answer, or of none. All: "random" and, unless it is the same for all
         rows, "expected", the column of that name. These take the rows with the highest scores.
-        "auto" draws rows, with odds that are "least_confident" or "margin": the highest scores
-        of a weak model are often those of rows of one kind. An estimator that is not fitted has
-        "auto" and "random" only.
+        "auto" draws rows, with odds that are "least_confident" or "margin" (power acquisition of
+        Kirsch et al. 2023): the highest scores of a weak model are often those of rows of one kind.
+        An estimator that is not fitted has "auto" and "random" only.
     labeled : rows as those of X, optional
         Rows that have labels. They are left out, and near duplicates of them and of chosen rows
         come last: those with a cosine above 0.8 of their terms, three neighbouring characters each.
@@ -82,13 +80,8 @@ def choose_rows(
     Raises
     ------
     TypeError, ValueError
-        If the estimator is not of this package, it does not have the strategy or does not take a
-        row of X, another parameter is not allowed, or there is no row to choose.
-
-    References
-    ----------
-    The draw is the power acquisition of Kirsch et al., "Stochastic Batch Acquisition" (2023). What
-    it gains: benchmarks/RESULTS.md, "Rows to label".
+        If the estimator is not of this package or does not have the strategy, a row of X or another
+        parameter is not allowed, or there is no row to choose.
 
     Examples
     --------
@@ -123,10 +116,9 @@ def choose_rows(
         left.loc[order, "score"] = share
         order = order[nearest]
     elif strategy != "random":
-        rank = left["score"].to_numpy()[order]
-        if is_drawn:  # Those for which an exponential variate of this rate is the smallest.
-            rank = rank / rng.exponential(size=len(rank))
-        order = order[np.argsort(-rank, kind="stable")]
+        # Exponential variates with the scores as rates: the smallest ones are a draw by these odds.
+        waits = rng.exponential(size=len(order)) if is_drawn else 1.0
+        order = order[np.argsort(-left["score"].to_numpy()[order] / waits, kind="stable")]
     chosen = random
     for cosine in (_NEAR, _SAME):  # Near duplicates only if nothing else is left.
         if len(chosen) < n:
@@ -196,9 +188,8 @@ def _open(estimator: Any) -> tuple[Internals[Any], Callable[..., Any]]:
     """Return the last step of an estimator, and what reads rows as it gets them."""
     steps, last = take_apart(estimator)
     if not isinstance(last, TextEstimator):
-        raise TypeError(
-            f"choose_rows takes an estimator of skdice, or what ends in one; got {last}."
-        )
+        expected = "choose_rows takes an estimator of skdice, or what ends in one"
+        raise TypeError(f"{expected}; got {last}.")
     last.check_parameters()
 
     def read(rows: Any, place: str) -> list[Any]:
