@@ -14,7 +14,7 @@ from ..tasks import Network, Rows, Task, TeachableTask, TeacherLabels, in_column
 from ._fitted import Fitted
 from ._network import network_of
 from ._plan import choose
-from ._prepare import Given, Labelled, prepare
+from ._prepare import Given, prepare
 from ._train import Trained, train
 from .auto import Choice, table_of, with_choices
 
@@ -75,23 +75,20 @@ def _tuned(fitted: Fitted, rows: Rows, scores: Callable[[], list[Any]], where: s
     return Outcome(replace(fitted, task=task, choices=choices), None)
 
 
-def _fit_rows(task: Task, given: Given, labelled: Labelled | None) -> Fitted:
+def _fit_rows(task: Task, given: Given) -> Fitted:
     """Fit a part of what was given; decisions out of fold are left to the fit of all."""
     task = replace(task, tuning=None) if task.tuning == "cv" else task
-    fitted, error = _decide(train(choose(prepare(task, given, labelled))))
+    fitted, error = _decide(train(choose(prepare(task, given))))
     if error is not None:
         raise error
     return fitted
 
 
-def _label(task: Task, given: Given) -> Labelled | None:
-    """Return labels and probabilities of the rows without labels, if no teacher labels them.
-
-    Three networks learn from the others.
-    """
+def _labelled(task: Task, given: Given) -> Given:
+    """Return the same with labels of the rows without labels, of a teacher or three networks."""
     unlabeled = given.unlabeled
     if unlabeled is None or isinstance(unlabeled.y, TeacherLabels):
-        return None
+        return given
     training, valid, _ = given.split()
     n_teachers = max(_N_TEACHERS, given.settings.n_members)
     settings = replace(
@@ -114,10 +111,11 @@ def _label(task: Task, given: Given) -> Labelled | None:
         network="teacher",
     )
     with silent():
-        fitted = _fit_rows(task, teacher, None)
+        fitted = _fit_rows(task, teacher)
         assert isinstance(fitted.task, TeachableTask)
         network = network_of(fitted.task, fitted.net, fitted.reader, settings)
-        return fitted.task.label(unlabeled.X, network)
+        said = fitted.task.label(unlabeled.X, network)
+    return replace(given, unlabeled=replace(unlabeled, y=said))
 
 
 def out_of_fold_scores(task: Task, given: Given, n_folds: int = N_FOLDS) -> list[Any]:
@@ -194,7 +192,7 @@ def _fit_parts(
         rest = None if n_before else part.rest
         part = replace(part, settings=settings, rows=rows, choices={}, rest=rest)
         with silent():
-            fitted = _fit_rows(task, part, _label(task, part))
+            fitted = _fit_rows(task, _labelled(task, part))
         yield fitted, network_of(fitted.task, fitted.net, fitted.reader, settings), test
 
 
@@ -227,7 +225,7 @@ def fit(task: Task, given: Given) -> Outcome:
     if task.tuning == "cv":
         _check_folds(task, given)
     first = given.within(1 / (1 + n_after))
-    fitted, error = _decide(train(choose(prepare(task, first, _label(task, first)))))
+    fitted, error = _decide(train(choose(prepare(task, _labelled(task, first)))))
     if error is not None or fitted.task.tuning != "cv":
         return Outcome(fitted, error)
     where = "the training rows, as fits without them predict them"

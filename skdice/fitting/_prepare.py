@@ -3,21 +3,18 @@
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from ..nn import current_ranks, read_model, resolve_device, resolve_precision, works_on
-from ..tasks import Rows, Task, TeachableTask, TeacherLabels, TrainingSet, split_rows
+from ..tasks import Rows, Task, TeachableTask, TrainingSet, split_rows
 from ..text import TextReader
 from ._initial_weights import BEGINNINGS, Beginning, InitialWeights, Seen
 from ._settings import Settings
 from .auto import TASK_RULES, Choice, RowFacts
-
-# Labels of all rows without labels, with the probability of each; a row may have several.
-Labelled: TypeAlias = Sequence[tuple[Any, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,11 +68,10 @@ class Prepared:
     opened: frozenset[str]  # the settings that the user left open
 
 
-def prepare(task: Task, given: Given, labelled: Labelled | None = None) -> Prepared:
+def prepare(task: Task, given: Given) -> Prepared:
     """Read the model, split the rows, find where the head begins, and encode the texts.
 
-    The task has learned nothing yet. ``labelled`` are the labels of the rows without labels, if
-    networks of the fit have given them.
+    The task has learned nothing yet. Rows without labels have those of a teacher.
     """
     device = resolve_device(given.settings.device)
     precision = resolve_precision(given.settings.precision, device)
@@ -104,7 +100,7 @@ def prepare(task: Task, given: Given, labelled: Labelled | None = None) -> Prepa
     if begin := BEGINNINGS.get(task.info.name):
         beginning = begin(task, Seen(training, settings, reader, encoder, given.seed))
     task, initial, of_head = beginning
-    learned = training if given.unlabeled is None else _teach(task, given, training, labelled)
+    learned = training if given.unlabeled is None else _teach(task, training, given.unlabeled)
     data = task.training_set(learned, reader, settings.negative_ratio is not None)
     if not data.dataset.item_offsets[-1]:
         raise ValueError("Found no word to train on: the training sentences have no words.")
@@ -131,22 +127,17 @@ def prepare(task: Task, given: Given, labelled: Labelled | None = None) -> Prepa
     )
 
 
-def _teach(task: Task, given: Given, training: Rows, labelled: Labelled | None) -> Rows:
+def _teach(task: Task, training: Rows, unlabeled: Rows) -> Rows:
     """Return training rows together with rows that a teacher has labelled.
 
     A row without a label weighs as much as its label is probable, times the mean weight of the
     training rows. Training rows are there twice, so that they count for more than what a teacher
     says of other rows.
     """
-    unlabeled = given.unlabeled
-    assert unlabeled is not None
-    if isinstance(said := unlabeled.y, TeacherLabels):
-        assert isinstance(task, TeachableTask)
-        labelled = task.taught(said.classes, said.predicted, said.p)
-    assert labelled is not None
+    assert isinstance(task, TeachableTask)
     mean = 1.0 if training.weight is None else training.weight.mean()
     taught = training.join(training)
-    for labels, p in labelled:
+    for labels, p in task.taught(unlabeled.y):
         weight = (p * mean).astype(np.float32)
         taught = taught.join(replace(unlabeled, y=labels, weight=weight).used())
     return taught

@@ -16,7 +16,7 @@ from ..metrics import RowCounts, count_rows
 from ..text import EncodedDataset, Similarities, TextReader, encode_rows
 from ._decisions import BinaryThreshold, Decision, LabelThresholds, ShiftedArgmax
 from ._goal import F1, Goal
-from ._rows import ClassLabels, Label, Labelled, Row, Rows
+from ._rows import ClassLabels, Labelled, Row, Rows, TeacherLabels
 from ._targets import check_indicator, check_known_columns, check_labels, is_indicator
 from ._task import HeadSpec, LabelFacts, Network, TaskInfo, TeachableTask, TrainingSet
 
@@ -258,22 +258,24 @@ class Classifying(TeachableTask):
             goal.warn_if_missed({f"the label {n!r}": found for n, found in zip(names, reached)})
         return replace(self, decision=decision)
 
-    def label(self, rows: Sequence[Row], network: Network) -> Labelled:
+    def label(self, rows: Sequence[Row], network: Network) -> TeacherLabels:
         found = self.row_logits(rows, network)
         p = expit(found) if self.is_multilabel else softmax(found, axis=1)
         predicted = ClassLabels((found > 0).astype(np.int64), self.classes)
-        return self.taught(self.class_names, predicted, p)
+        return TeacherLabels(self.class_names, predicted, p)
 
-    def taught(self, classes: Sequence[Label], predicted: ClassLabels, p: np.ndarray) -> Labelled:
-        columns = [classes.index(name) for name in self.class_names]
-        p = p[:, columns]
+    def taught(self, said: TeacherLabels) -> Labelled:
+        # A class that is in the rows to validate on only is not among those of its own networks.
+        known = [c for c, name in enumerate(self.class_names) if name in said.classes]
+        columns = [said.classes.index(self.class_names[c]) for c in known]
+        p = said.p[:, columns]
         if self.is_multilabel:
-            labels = predicted.values[:, columns]
+            labels = said.predicted.values[:, columns]
             sure = np.where(labels == 1, p, 1 - p).min(axis=1)
             return [(ClassLabels(labels, self.classes), sure)]
         # The likeliest class alone would make a rare class rarer than it is.
         p[p < _UNLIKELY] = 0
-        names = (np.repeat(self.classes[[c]], len(p)) for c in range(len(self.classes)))
+        names = (np.repeat(self.classes[[c]], len(p)) for c in known)
         return [(ClassLabels(name, None), of_class) for name, of_class in zip(names, p.T)]
 
     def count_rows(self, measure: str, y_true: object, y_pred: Any) -> RowCounts:

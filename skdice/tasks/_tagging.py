@@ -36,7 +36,7 @@ from ..text import (
     keep_above,
 )
 from ._goal import F1, Goal, choose_decision
-from ._rows import Label, Labelled, Row, Rows
+from ._rows import Labelled, Row, Rows, TeacherLabels
 from ._task import HeadSpec, LabelFacts, Network, Task, TaskInfo, TeachableTask, TrainingSet
 
 # Larger biases would make the sum of the logits of a sentence infinite.
@@ -321,16 +321,16 @@ class Tagging(WordTask, TeachableTask):
         bias = choose_decision(gold, found, biases, labels, goal, rows.weight)
         return replace(self, bias=bias, threshold=0.0)
 
-    def label(self, rows: Sequence[Row], network: Network) -> Labelled:
-        return self.taught(self.class_names, *self.predict_scored(rows, network))
+    def label(self, rows: Sequence[Row], network: Network) -> TeacherLabels:
+        return TeacherLabels(self.class_names, *self.predict_scored(rows, network))
 
-    def taught(
-        self, classes: Sequence[Label], predicted: list[list[str]], p: Sequence[np.ndarray]
-    ) -> Labelled:
+    def taught(self, said: TeacherLabels) -> Labelled:
         # Sentences without words, or with a tag that this fold does not have, are not used.
-        is_used = [bool(tags) and set(tags) <= set(self.classes.tolist()) for tags in predicted]
-        sure = [row.max(axis=1).min() if used else 0.0 for row, used in zip(p, is_used)]
-        return [(predicted, np.array(sure))]
+        is_used = [
+            bool(tags) and set(tags) <= set(self.classes.tolist()) for tags in said.predicted
+        ]
+        sure = [row.max(axis=1).min() if used else 0.0 for row, used in zip(said.p, is_used)]
+        return [(said.predicted, np.array(sure))]
 
 
 def warn_of_background(tags: Sequence[Row]) -> None:

@@ -15,7 +15,7 @@ from ..losses import Loss
 from ..metrics import RowCounts, count_rows
 from ..text import Draw, EncodedDataset, TextReader, capped
 from ._goal import F1, Goal
-from ._rows import Label, Labelled, Row, Rows
+from ._rows import Label, Labelled, Row, Rows, TeacherLabels
 
 # The kinds of tasks, as the rules of "auto", the networks, the metrics and the command name them.
 TaskName: TypeAlias = Literal["tagging", "query-tagging", "pairs", "texts", "questions"]
@@ -367,13 +367,12 @@ class TeachableTask(Task):
         return list(self.classes.tolist())
 
     @abstractmethod
-    def label(self, rows: Sequence[Row], network: Network) -> Labelled:
-        """Return labels of all rows with the probability of each row's, once or several times."""
+    def label(self, rows: Sequence[Row], network: Network) -> TeacherLabels:
+        """Return what a network that has learned the task says of rows."""
 
     @abstractmethod
-    def taught(self, classes: Sequence[Label], predicted: Any, p: Any) -> Labelled:
-        """Return the predictions of a teacher as labels with probabilities, as :meth:`label` does.
+    def taught(self, said: TeacherLabels) -> Labelled:
+        """Return labels of all rows with the probability of each row's, once or several times.
 
-        ``predicted`` are labels as :meth:`read_y` returns them. The columns of ``p`` are the
-        classes of the teacher. A row with several labels has the probability of the least sure one.
+        A row with several labels has the probability of the least sure one.
         """

@@ -55,6 +55,15 @@ def weights(estimator):
     return np.concatenate([p.detach().numpy().ravel() for p in estimator.net_.module_.parameters()])
 
 
+def test_a_class_that_is_only_in_rows_to_validate_on(classifier):
+    texts, groups = [" ".join(row) for row in X], [i // 4 for i in range(len(X))]
+    y = ["a", "b"] * 6 + ["c"] * 4
+    for seed in range(4):  # One of them holds out the last group.
+        classifier.set_params(random_state=seed, validation_fraction=0.25)
+        classifier.fit(texts, y, groups=groups, unlabeled=["mary lives"])
+        assert classifier.classes_.tolist() == ["a", "b", "c"]
+
+
 def test_three_networks_label_what_one_learns_from(tagger, seen):
     weight = np.linspace(1, 2, len(X), dtype=np.float32)
     tagger.fit(X, Y, weight, unlabeled=UNLABELED)
