@@ -85,7 +85,7 @@ def _fit_rows(task: Task, given: Given) -> Fitted:
 
 
 def _labelled(task: Task, given: Given) -> Given:
-    """Return the same with labels of the rows without labels, of a teacher or three networks."""
+    """Return what was given; if no teacher labels the unlabeled rows, three networks do."""
     unlabeled = given.unlabeled
     if unlabeled is None or isinstance(unlabeled.y, TeacherLabels):
         return given
