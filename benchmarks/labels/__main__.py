@@ -21,7 +21,8 @@ CORPORA = ("BTC", "re3d", "CoNLL03", "BC5CDR", "Amazon-Google", "SMS")
 DRAWS = (720, 721, 722)
 # The contenders of each part, and its corpora, in the order of the runs.
 PARTS = {
-    "main": (("random", "least confident", "auto"), CORPORA),
+    "main": (("random", "least confident"), CORPORA),
+    "drawn": (("drawn",), CORPORA[:4]),
     "strategies": (
         ("expected", "least confident, sum", "mnlp", "least confident, max"),
         CORPORA[:4],

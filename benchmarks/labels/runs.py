@@ -38,7 +38,7 @@ class Contender(NamedTuple):
 CONTENDERS = {
     "random": Contender("random"),
     "least confident": Contender(),
-    "auto": Contender("auto"),
+    "drawn": Contender("auto"),
     "least confident, sum": Contender("least_confident_sum"),
     "least confident, max": Contender("least_confident_max"),
     "mnlp": Contender("mnlp"),

@@ -9,7 +9,7 @@ from scipy.special import expit, logit, softmax
 from ..text import by_label
 
 _OF_PARTS = ("least_confident", "least_confident_sum", "least_confident_max")
-# The strategies by the name of the task; "auto" draws rows by the score of the first one.
+# The strategies by the name of the task; "auto" has the score of the first one.
 _STRATEGIES = {
     "tagging": (*_OF_PARTS, "mnlp", "expected"),
     "query-tagging": (*_OF_PARTS, "expected"),

@@ -194,16 +194,22 @@ class TestDuplicates:
 
 class TestDraws:
     def test_odds_are_scores(self, fit):
-        classifier = fit(DiceTextClassifier, *easy_texts(40), max_epochs=6)
-        pool = easy_texts(12, seed=3)[0]
-        odds = scores(classifier, pool, "margin")["score"]
+        tagger = fit(DiceTokenTagger, *easy_corpus(24), max_epochs=12, lr=5e-3)
+        pool = [["oslo"], ["the", "said"], ["john", "saw", "paris"], ["rome", "?"], ["in"], ["xyz"]]
+        odds = scores(tagger, pool, "least_confident")["score"]
         how = {"n": 1, "random_share": 0}
-        drawn = [choose_rows(classifier, pool, **how, random_state=i) for i in range(300)]
+        drawn = [choose_rows(tagger, pool, **how, random_state=i) for i in range(300)]
         expected = len(drawn) * odds / odds.sum()
         counts = pd.concat(drawn)["row"].value_counts().reindex(odds.index, fill_value=0)
         assert expected.max() > 2 * expected.min()
         assert chisquare(counts, expected).pvalue > 0.01
         assert not pd.concat(drawn)["is_random"].any()
+
+    def test_classifiers_take_the_highest(self, fit):
+        classifier = fit(DiceTextClassifier, *easy_texts(24))
+        found = [choose_rows(classifier, TEXTS, 9, strategy=name, random_share=0, random_state=0)
+                 for name in ("auto", "margin")]  # fmt: skip
+        pd.testing.assert_frame_equal(*found)
 
     def test_other_strategies_take_the_highest(self, tagger):
         pool = [["oslo"], ["the", "said"], ["john", "saw", "paris"], ["rome", "in"], ["mary", "."]]
