@@ -87,7 +87,7 @@ _ARGUMENTS = {
     "saved": _option("directory of an estimator, from skdice fit", metavar="MODEL"),
     "file": _option("a row in every line, a TAB between two texts (default: stdin)", nargs="?"),
     "--task": _option("needed unless the suffix of the file tells it", choices=tuple(TASKS)),
-    "--read": _option("options of the reader in skdice.datasets, such as tag=xpos", **_SEVERAL),
+    "--read": _option("options of the reader, such as tag=xpos or splitter=characters", **_SEVERAL),
     "--out": _option("directory to save to", required=True, type=_directory),
     "--valid": _option("the same to score after every epoch"),
     "--model": _option("hub id or directory of the base model"),
