@@ -3,6 +3,7 @@
     python -m benchmarks.peers --data path/to/corpora
     python -m benchmarks.peers --data path/to/corpora --corpora SMS --contenders setfit words
     python -m benchmarks.peers --data path/to/corpora --regime all --draws 0
+    python -m benchmarks.peers --data ... --encoder MPNet --encoders path/to/encoders
 
 Every contender is a script that is run in a virtual environment of its library, on one thread. The
 250 rows (or all) are drawn as in the study, and its metrics score the same test rows. On entities
@@ -27,7 +28,7 @@ import pandas as pd
 from skdice.metrics import get_entities
 
 from .._runs import finish
-from ..study.corpora import CORPORA, WHOLE, Parts, draw
+from ..study.corpora import CORPORA, FIRST_DRAW, WHOLE, Part, draw
 from ..study.plan import NEW_DRAW, WHOLE_EPOCHS
 from ..study.runs import SCORES, encoder_path, read, score
 
@@ -38,7 +39,8 @@ ENVIRONMENTS = REPOSITORY / "build" / "peers"
 NAMES = ("BTC", "CoNLL03", "BC5CDR", "NCBI-disease", "Amazon-Google", "MRPC", "QQP", "SST-2", "SMS")
 OURS = "skdice"
 TUNED_EPOCHS = 30
-KEY = ("contender", "corpus", "regime", "seed")
+KEY = ("contender", "encoder", "corpus", "regime", "seed")
+Key = tuple[str, str, str, str, int]
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
@@ -61,6 +63,8 @@ class Contender(NamedTuple):
         What the script sets of the training, in words.
     precision : str
         Of the training, where the script does not say it itself.
+    lr : float
+        Of the Trainer; its new head has five times of it.
     """
 
     library: str
@@ -70,8 +74,13 @@ class Contender(NamedTuple):
     tasks: tuple[str, ...] = ("entities",)
     options: str = "none set"
     precision: str = "fp32"
+    lr: float = 0.0
 
 
+TRAINER = (
+    "head five times lr, 30 epochs (of all rows those of skdice), batches of 16 by length, warmup "
+    "0.1, embeddings frozen, best path of IOB2"
+)
 NGRAMS = "TF-IDF of characters 2 to 4"
 REGRESSION = "logistic regression, C 1, balanced"
 CONTENDERS = {
@@ -80,12 +89,10 @@ CONTENDERS = {
     "skdice_ce": Contender("skdice", "cross-entropy", "dice", "skdice", (), "loss ce"),
     "trainer_defaults": Contender("Trainer", "defaults", "trainer", "transformers"),
     "trainer_tuned": Contender(
-        "Trainer",
-        "tuned, constrained",
-        "trainer",
-        "transformers",
-        options="lr 1e-4, head 5e-4, 30 epochs (of all rows those of skdice), batches of 16 by "
-        "length, warmup 0.1, embeddings frozen, best path of IOB2",
+        "Trainer", "tuned, constrained", "trainer", "transformers", options=TRAINER, lr=1e-4
+    ),
+    "trainer_tuned_slow": Contender(
+        "Trainer", "tuned, half the rate", "trainer", "transformers", options=TRAINER, lr=5e-5
     ),
     "span_marker": Contender("SpanMarker", "as skdice trains", "spans", "span_marker"),
     "crfsuite": Contender(
@@ -162,7 +169,8 @@ def count_lines(contender: str) -> int:
     counted, n_lines = False, 0
     for line in map(str.strip, script_of(contender).read_text(encoding="utf-8").splitlines()):
         if line.startswith(("# Counted", "# Not counted")):
-            counted = line in ("# Counted", f"# Counted for {contender}")
+            _, is_for, name = line.partition("# Counted for ")
+            counted = contender.startswith(name) if is_for else line == "# Counted"
         elif line and not line.startswith("#"):
             n_lines += counted
     return n_lines
@@ -206,34 +214,41 @@ def do(contender: str, task: dict[str, Any], environments: Path) -> dict[str, An
         return result
 
 
-def make_task(key: tuple[str, str, str, int], parts: Parts) -> dict[str, Any]:
+def make_task(key: Key, train: Part, X_test: list[Any], encoders: Path) -> dict[str, Any]:
     """Return what a contender is told, which is all but the labels of the test rows."""
-    contender, corpus, regime, seed = key
-    name, y = CORPORA[corpus].task, parts.train.y
+    contender, encoder, corpus, regime, seed = key
+    name, y, how = CORPORA[corpus].task, train.y, CONTENDERS[contender]
     return {
         "contender": contender,
         "name": name,
-        "encoder": encoder_path("MiniLM", Path()),
-        "X": parts.train.X,
+        "encoder": encoder_path(encoder, encoders),
+        "X": train.X,
         "y": [to_iob2(tags) for tags in y] if name == "entities" else y,
         "seed": seed,
         "epochs": WHOLE_EPOCHS.get(corpus) if regime == WHOLE else TUNED_EPOCHS,
-        "X_test": parts.test.X,
+        "X_test": X_test,
+        "lr": how.lr,
+        # An encoder of base size is trained in bf16, as skdice does where a CPU has it.
+        "precision": how.precision if encoder == "MiniLM" else "bf16",
     }
 
 
-def run(key: tuple[str, str, str, int], data: Path, environments: Path) -> dict[str, Any]:
-    """Run a contender on a draw of rows, and return a row of the file."""
-    contender, name, regime, seed = key
-    corpus, parts = CORPORA[name], draw(name, regime, seed, data)
-    result = do(contender, make_task(key, parts), environments)
-    predicted = result.pop("predicted")
-    row = dict(zip(KEY, key)) | result | {"score": score(corpus, parts.test, predicted)}
-    how = CONTENDERS[contender]
+def run(key: Key, data: Path, environments: Path, encoders: Path) -> dict[str, Any]:
+    """Run a contender on a draw of rows, and return a row of the file.
+
+    Draws that choose are scored on dev rows, the others on test rows.
+    """
+    contender, _, name, regime, seed = key
+    parts = draw(name, regime, seed, data)
+    scored = parts.test if seed >= FIRST_DRAW or regime == WHOLE else parts.dev
+    task = make_task(key, parts.train, scored.X, encoders)
+    result = do(contender, task, environments)
+    predicted, how = result.pop("predicted"), CONTENDERS[contender]
+    row = dict(zip(KEY, key)) | result | {"score": score(CORPORA[name], scored, predicted)}
     return row | {
         "commit": checked_out(),
-        "precision": result["precision"] or how.precision,
-        "options": how.options,
+        "precision": result["precision"] or task["precision"],
+        "options": how.options + (f", lr {how.lr:g}" if how.lr else ""),
     }
 
 
@@ -257,7 +272,7 @@ def read_results(file: Path) -> pd.DataFrame:
     epochs = ours["corpus"].map(WHOLE_EPOCHS).where(is_whole, 0)
     is_drawn = (ours["regime"] == "250") & (ours["seed"] >= NEW_DRAW)
     is_entities = ours["corpus"].map(lambda name: CORPORA[name].task == "entities")
-    kept = (ours["encoder"] == "MiniLM") & (ours["epochs"] == epochs) & is_entities
+    kept = (ours["epochs"] == epochs) & is_entities
     ours = ours[kept & (is_whole | is_drawn)]
     default = ours["regime"].map({WHOLE: "dice", "250": "ce"})
     names = ours["contender"].where(ours["contender"] != default, OURS).replace("ce", "skdice_ce")
@@ -266,15 +281,16 @@ def read_results(file: Path) -> pd.DataFrame:
     return pd.concat([done, ours], ignore_index=True)
 
 
-def table(runs: pd.DataFrame, task: str, regime: str = "250") -> str:
+def table(runs: pd.DataFrame, task: str, regime: str = "250", encoder: str = "MiniLM") -> str:
     """Return what skdice scores, and by how much the contenders that have runs differ from it.
 
     A difference is the mean over the draws that both have. In brackets stand their number and the
     seconds of the fits on them.
     """
+    runs = runs[(runs["regime"] == regime) & (runs["encoder"] == encoder)]
     of = {
         key: rows.set_index("seed")[["score", "fit_seconds"]]
-        for key, rows in runs[runs["regime"] == regime].groupby(["corpus", "contender"])
+        for key, rows in runs.groupby(["corpus", "contender"])
     }
     columns = [c for c in NAMES if CORPORA[c].task == task and (c, OURS) in of]
     lines = []
@@ -305,6 +321,8 @@ def main() -> None:
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
     parser.add_argument("--corpora", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--regime", choices=("250", WHOLE), default="250")
+    parser.add_argument("--encoder", choices=("MiniLM", "MPNet"), default="MiniLM")
+    parser.add_argument("--encoders", type=Path, default=Path(), help="directory of MPNet")
     parser.add_argument("--draws", type=int, nargs="+", default=[NEW_DRAW, NEW_DRAW + 1])
     parser.add_argument("--environments", type=Path, default=ENVIRONMENTS)
     parser.add_argument("--out", type=Path, default=RESULTS)
@@ -312,17 +330,17 @@ def main() -> None:
     for environment in sorted({CONTENDERS[name].environment for name in args.contenders}):
         interpreter(environment, args.environments)
     keys = [
-        (contender, corpus, args.regime, seed)
+        (contender, args.encoder, corpus, args.regime, seed)
         for seed in args.draws
         for corpus in args.corpora
         for contender in args.contenders
         if CORPORA[corpus].task in CONTENDERS[contender].tasks
     ]
-    one_run = partial(run, environments=args.environments)
+    one_run = partial(run, environments=args.environments, encoders=args.encoders)
     finish(keys, KEY, one_run, args.data, args.out, jobs=1)
     runs = read_results(args.out)
     for task in ("entities", "pairs", "texts"):
-        print(f"\n{task}\n\n{table(runs, task, args.regime)}")
+        print(f"\n{task}\n\n{table(runs, task, args.regime, args.encoder)}")
 
 
 if __name__ == "__main__":

@@ -73,7 +73,8 @@ def draw_whole(done: pd.DataFrame, file: Path) -> None:
     names = {"skdice": "skdice, defaults", "skdice_ce": "skdice, cross-entropy"}
     names |= {"trainer_tuned": "Trainer, tuned", "crfsuite": "sklearn-crfsuite"}
     runs = read_results(RESULTS)
-    runs = runs[(runs["regime"] == WHOLE) & (runs["seed"] == 0) & runs["contender"].isin(names)]
+    is_shown = (runs["encoder"] == "MiniLM") & runs["contender"].isin(names)
+    runs = runs[(runs["regime"] == WHOLE) & (runs["seed"] == 0) & is_shown]
     corpora = runs.loc[runs["contender"] == "crfsuite", "corpus"].unique()
     figure, axes = plt.subplots(
         1, len(corpora), figsize=(9, 2.8), layout="constrained", squeeze=False

@@ -20,7 +20,7 @@ SAME = {"BTC": "BTC, same users"}
 
 # Averages, one network with as many steps, and other ways of one network.
 GAINS = [("ce+ce, 15 and 15", "ce"), ("ce+ce", "ce, 43 epochs"), ("ce, 43 epochs", "ce")]
-GAINS += [("ce+dice", "ce"), ("dice", "ce"), ("ce, half the rate", "ce")]
+GAINS += [("ce+dice", "ce"), ("dice", "ce"), ("ce, lr 1e-4", "ce")]
 
 
 def runs_of(done: pd.DataFrame, *parts: str) -> pd.DataFrame:

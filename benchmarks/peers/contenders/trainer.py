@@ -48,20 +48,22 @@ def fit(task):
     )
     # Not counted
     settings, optimizer = {}, None
-    if task.contender == "trainer_tuned":
+    if task.lr:
         # Counted for trainer_tuned
         model.base_model.embeddings.requires_grad_(False)
         groups = [
             {"params": model.base_model.parameters()},
-            {"params": model.classifier.parameters(), "lr": 5e-4},
+            {"params": model.classifier.parameters(), "lr": 5 * task.lr},
         ]
-        optimizer = torch.optim.AdamW(groups, lr=1e-4, weight_decay=0.01)
+        optimizer = torch.optim.AdamW(groups, lr=task.lr, weight_decay=0.01)
         settings = {
             "num_train_epochs": task.epochs,
             "per_device_train_batch_size": 16,
             "warmup_steps": 0.1,
             "train_sampling_strategy": "group_by_length",
         }
+        # Not counted
+        settings["bf16"] = task.precision == "bf16"
     # Counted
     args = TrainingArguments("trainer", save_strategy="no", seed=task.seed, **settings)
     trainer = Trainer(
