@@ -32,7 +32,7 @@ class DiceTokenTagger(WordTagger[Tagging]):
         Whether to put a linear-chain conditional random field (CRF) over the tags of a sentence;
         its transitions are those that the scheme allows. The loss, whichever it is, and
         ``predict_proba`` then use the probability of each tag among all well-formed sequences. For
-        chunk tags only. "auto" uses it for up to 1,000 entities that are not names: of those in
+        chunk tags only. "auto" uses it for less than 5,000 entities that are not names: of those in
         sentences with a capital letter, at most two in three are capitalised. Other programs that
         load a saved model do not apply the CRF.
     word_shapes

@@ -50,7 +50,7 @@ def _decide(trained: Trained) -> Outcome:
         history=history,
         negative_ratio=first.training_set.ratio,
         n_rows=prepared.facts.n_rows,
-        n_unlabeled=prepared.facts.n_unlabeled,
+        n_unlabeled=len(prepared.given.unlabeled or ()),
         feature_names=prepared.given.feature_names,
         interrupted=error is not None,
     )

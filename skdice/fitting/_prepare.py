@@ -86,7 +86,6 @@ def prepare(task: Task, given: Given) -> Prepared:
         labels=labels,
         encoder=encoder,
         n_rows=len(rows),
-        n_unlabeled=0 if given.unlabeled is None else len(given.unlabeled),
         trains_embeddings=not settings.n_frozen_layers and settings.peft_config is None,
         has_adapters=settings.peft_config is not None,
         is_plain=settings.loss in ("auto", "ce") and not has_weights,

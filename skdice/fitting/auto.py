@@ -30,7 +30,7 @@ class Constant(NamedTuple):
 
 _STUDY, _RESULTS = "benchmarks/STUDY.md#", "benchmarks/RESULTS.md#"
 _ENCODERS, _FIRST = f"{_RESULTS}other-encoders", f"{_RESULTS}a-first-fit"
-_SIXTH, _CRF = f"{_STUDY}the-sixth-edition", f"{_RESULTS}tags-that-are-scored-together"
+_SIXTH = f"{_STUDY}the-sixth-edition"
 _SAMPLED, _LENGTH = f"{_RESULTS}sampled-epochs", f"{_STUDY}the-fifth-edition"
 _RARE = f"{_RESULTS}thresholds-of-rare-pairs"
 _QUERIES = f"{_RESULTS}asking-for-entities-bert-mrc-against-tagging-words"
@@ -38,11 +38,7 @@ _MEMORY = f"{_RESULTS}set-losses-that-remember-steps"
 _SHAPES = f"{_RESULTS}shapes-that-are-left-out"
 _REGRESSED = f"{_RESULTS}texts-whose-head-begins-as-a-regression"
 CONSTANTS = {
-    "few_entities": Constant(
-        1000, "entities up to which a CRF is used, and dice where they are rare", _CRF
-    ),
-    "many_entities": Constant(5000, "entities from which on dice is taken", _SIXTH),
-    "layers": Constant(6, "layers at most of encoders with dice", _SIXTH),
+    "many_entities": Constant(5000, "entities from which on dice is taken, and no CRF", _SIXTH),
     "names": Constant(2 / 3, "share of capitalised entities that makes them names", _SHAPES),
     "ratio": Constant(2, "negative texts drawn for each rare positive", _SAMPLED),
     "presentations": Constant(1200, "times that texts with positives are shown", _SAMPLED),
@@ -74,7 +70,6 @@ class RowFacts:
     labels: LabelFacts
     encoder: Encoder
     n_rows: int  # with labels
-    n_unlabeled: int
     trains_embeddings: bool  # whether the layers below the first one are trained
     has_adapters: bool
     is_plain: bool  # whether the loss is cross-entropy without class weights, or open
@@ -134,18 +129,18 @@ def choose_crf(facts: RowFacts) -> Choice:
     names, n = facts.labels.share_of_names, facts.labels.n_entities
     if not facts.labels.has_entities:
         return Choice(False, _NO_ENTITIES)
-    few = int(CONSTANTS["few_entities"].value)
+    many = int(CONSTANTS["many_entities"].value)
     if math.isnan(names):
         why = "The entities may be names: no sentence with one has a capital letter."
         return Choice(False, why)
     if names > CONSTANTS["names"].value:
         why = f"The entities are names, {names:.0%} of them capitalised"
         return Choice(False, f"{why}, and a CRF did not raise F1 of names.")
-    if n > few:
-        why = f"A CRF hardly raised F1 with more than {few:,} entities, and there are {n:,}."
-        return Choice(False, why)
-    why = f"A CRF raised F1 with at most {few:,} entities that are no names, and there are {n:,}."
-    return Choice(True, why)
+    if n >= many:
+        why = f"A CRF was not measured with {many:,} or more entities, and takes time"
+        return Choice(False, f"{why}: there are {n:,}.")
+    why = f"A CRF raised F1 of few entities that are no names, and there are {n:,}"
+    return Choice(True, f"{why}, less than {many:,}.")
 
 
 def choose_threshold(facts: RowFacts) -> Choice:
@@ -192,10 +187,10 @@ def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positiv
 
 
 def choose_loss(facts: EpochFacts) -> Choice:
-    """Take dice for many entities and for few that are rare, and otherwise cross-entropy.
+    """Take dice for 5,000 entities and more, and otherwise cross-entropy.
 
-    Whole corpora have 5,000 entities and more. Dice was better there than cross-entropy, or level,
-    and behind it or level with 250 and 1,000 sentences. This was measured with a small encoder.
+    Whole corpora have as many. Dice was better there than cross-entropy, or level, and behind it or
+    level with 250 and 1,000 sentences. This was measured with a small encoder.
     """
     rows, labels = facts.rows, facts.rows.labels
     if rows.task == "query-tagging":
@@ -204,23 +199,10 @@ def choose_loss(facts: EpochFacts) -> Choice:
     if not labels.has_entities or facts.n_texts is None:
         kind = "entities without 'O'" if labels.has_entities else _KINDS[rows.task]
         return Choice("ce", f"No other loss was better in our measurements of {kind}.")
-    few, many = (int(CONSTANTS[name].value) for name in ("few_entities", "many_entities"))
-    n, n_with = labels.n_entities, f"{facts.n_positive:,} of {rows.n_rows:,} sentences"
-    if rows.n_unlabeled > rows.n_rows:
-        more = f"There are {rows.n_unlabeled:,} rows without labels, more than with"
-        return Choice("ce", f"{more}, and such fits were measured with cross-entropy only.")
-    if facts.ratio is not None and n <= few:
-        why = "No other loss was clearly better than dice where few entities are rare"
-        return Choice("dice", f"{why}, and {n_with} have one.")
-    if facts.ratio is not None:
-        why = "Cross-entropy was better than dice where many entities are rare, or level"
-        return Choice("ce", f"{why}: there are {n:,}, and {n_with} have one.")
+    n, many = labels.n_entities, int(CONSTANTS["many_entities"].value)
     if n < many:
         why = f"No other loss was clearly better with less than {many:,} entities"
         return Choice("ce", f"{why}, and there are {n:,}.")
-    if (rows.encoder.depth or _USUAL_DEPTH) > (most := CONSTANTS["layers"].value):
-        why = "Cross-entropy was better than dice with an encoder of twelve layers"
-        return Choice("ce", f"{why}, and this one has more than {most:.0f} layers.")
     why = f"Dice was better than cross-entropy, or level, with {many:,} or more entities"
     return Choice("dice", f"{why}, and there are {n:,}.")
 
