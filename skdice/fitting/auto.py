@@ -44,14 +44,12 @@ CONSTANTS = {
     "presentations": Constant(1200, "times that texts with positives are shown", _SAMPLED),
     "queries": Constant(2, "times the presentations, and part of the ratio, for queries", _QUERIES),
     "steps": Constant(200, "optimiser steps that a fit makes at least", _FIRST),
-    "fewest_epochs": Constant(3, "epochs at least", _FIRST),
+    "fewest_epochs": Constant(3, "epochs at least, and of heads that are regressions", _REGRESSED),
     "most_epochs": Constant(30, "epochs at most, and of few with a mean over items", _LENGTH),
     "set_epochs": Constant(13, "epochs at most of entities with a set loss", _LENGTH),
     "few": Constant(250, "sentences with the most epochs", _LENGTH),
     "few_positives": Constant(100, "positives with a low threshold at most", _RARE),
-    "regressed_epochs": Constant(4, "epochs if the head begins as a regression", _REGRESSED),
     "lr": Constant(0.46, "learning rate times hidden units times layers", _ENCODERS),
-    "highest_lr": Constant(5e-4, "learning rate at most", "judgement"),
     "new": Constant(5, "times the rate that new weights learn at", "judgement"),
     "again": Constant(3, "part of lr for a fit that has learned nothing", "judgement"),
     "enough_positives": Constant(40, "positives that a remembered set has", _MEMORY),
@@ -59,6 +57,8 @@ CONSTANTS = {
 }
 # Layers of an encoder that does not say how many it has.
 _USUAL_DEPTH = 12
+# Hidden units times layers of the smallest encoder that was measured, all-MiniLM-L6-v2.
+_SMALLEST = 384 * 6
 _NO_ENTITIES = "Tags without a B- or I- prefix are no entities, so score is accuracy."
 
 
@@ -236,12 +236,11 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
     twice the sentences have 1.4 times the steps. ``is_mean`` says whether the loss is a mean over
     items, as cross-entropy is; others learn faster and have 13 epochs at most.
     """
-    if facts.begins_trained:
-        epochs = int(CONSTANTS["regressed_epochs"].value)
-        why = f"{epochs} epochs, because the head starts from a logistic regression."
-        return Choice(epochs, why)
-    n_steps, n_positive, rows = facts.n_steps, facts.n_positive, facts.rows
     fewest, most = int(CONSTANTS["fewest_epochs"].value), int(CONSTANTS["most_epochs"].value)
+    if facts.begins_trained:
+        why = f"{fewest} epochs, because the head starts from a logistic regression."
+        return Choice(fewest, why)
+    n_steps, n_positive, rows = facts.n_steps, facts.n_positive, facts.rows
     positives = "texts with positives" if facts.n_texts is not None else "texts"
     times = CONSTANTS["queries"].value if rows.task == "query-tagging" else 1
     shown = times * CONSTANTS["presentations"].value
@@ -280,9 +279,12 @@ def too_few_epochs(facts: EpochFacts, given: int, usual: int) -> str | None:
 
 
 def choose_lr(encoder: Encoder, has_adapters: bool) -> Choice:
-    """Take a rate that falls with the width and with the depth of the encoder."""
-    lr = CONSTANTS["lr"].value / encoder.width / (encoder.depth or _USUAL_DEPTH)
-    lr = float(f"{min(lr, CONSTANTS['highest_lr'].value):.1e}")
+    """Take a rate that falls with the width and with the depth of the encoder.
+
+    Encoders that are smaller than all that were measured have the rate of the smallest one.
+    """
+    size = max(_SMALLEST, encoder.width * (encoder.depth or _USUAL_DEPTH))
+    lr = float(f"{CONSTANTS['lr'].value / size:.1e}")
     layers = f"{encoder.depth} layers of " if encoder.depth else ""
     why = f"It suits an encoder of {layers}{encoder.width:,} hidden units"
     if has_adapters:

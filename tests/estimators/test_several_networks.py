@@ -203,7 +203,7 @@ class TestRestart:
 
     @pytest.fixture(autouse=True)
     def high_rate(self, constants):
-        constants(lr=1, highest_lr=6e-3)
+        constants(lr=384 * 6 * 6e-3)
 
     def not_learning(self, monkeypatch, numbers):
         """Let networks fail that are trained as the first, second, ... ones of all fits."""
