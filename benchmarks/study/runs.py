@@ -26,8 +26,6 @@ SCORES = Path(__file__).with_name("scores.csv")
 PRECISION, BATCH_SIZE = "fp32", 16
 # Added to the logit of "O"; the counts of each stand in the row, so that any rule can be tried.
 BIASES = np.arange(-6, 9) / 2
-
-
 _BETWEEN_SEEDS = 1000
 ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of Tversky; beta is the rest to 1
 ESTIMATORS = {"texts": DiceTextClassifier, "pairs": DicePairClassifier}

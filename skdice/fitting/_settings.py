@@ -51,10 +51,10 @@ class Settings:
         others.
     loss
         "auto", "cv", ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a
-        preset (``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" takes "dice" for 5,000
-        entities and more and for query taggers, and otherwise "ce" (the guide's page "Losses").
-        "cv" takes "ce" or "dice", whichever has the better mean score in five folds of the rows:
-        ten more models are fitted. ``loss_`` is the loss that was used.
+        preset (``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" takes "dice" for rare
+        entities, for 5,000 and more, and for query taggers, and otherwise "ce" (the guide's page
+        "Losses"). "cv" takes "ce" or "dice", whichever has the better mean score in five folds of
+        the rows: ten more models are fitted. ``loss_`` is the loss that was used.
     max_epochs
         Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30
         passes: it goes by the number of texts, and by the loss where words are entities (the

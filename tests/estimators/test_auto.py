@@ -84,7 +84,8 @@ def crowded(n):
 
 @pytest.mark.parametrize("estimator, rows, loss, why", [
     (DiceTokenTagger, easy_corpus(16), CrossEntropyLoss, "less than 5,000 entities"),
-    (DiceTokenTagger, sparse(24, 6), CrossEntropyLoss, "there are 4."),
+    (DiceTokenTagger, sparse(20, 5), CrossEntropyLoss, "there are 4."),
+    (DiceTokenTagger, sparse(24, 6), DiceLoss, "entities are rare, or level, and 4 of 24"),
     (DiceTokenTagger, tagged(16, "B-PER"), CrossEntropyLoss, "no other loss"),
     (DiceTokenTagger, tagged(16, "NOUN", "PROPN"), CrossEntropyLoss, "no other loss"),
     (skdice.DiceQueryTagger, crowded(1001), DiceLoss, "few words"),
@@ -261,7 +262,7 @@ def of(*numbers):
     ("null_threshold", {"n_unanswered": 3}, 0.0, "3 training questions"),
     ("loss", SOME | {"n_entities": 4999}, "ce", "there are 4,999"),
     ("loss", SOME | {"n_entities": 5000}, "dice", "there are 5,000"),
-    ("loss", SOME | {"ratio": 2.0, "n_positive": 9}, "ce", "less than 5,000 entities"),
+    ("loss", SOME | {"ratio": 2.0, "n_positive": 9}, "dice", "9 of 100"),
     ("negative_ratio", {}, None, "no positives"),
     ("negative_ratio", {"has_entities": True}, None, "No text is without"),
     ("negative_ratio", of(10, 40), None, "10 texts with and 40 without an entity"),
