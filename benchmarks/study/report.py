@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from functools import partial
 
 import pandas as pd
 from scipy import stats
@@ -39,10 +38,9 @@ def interval(values: pd.Series) -> str:
     return text
 
 
-def compared(done: pd.DataFrame, part: str, encoder: str) -> pd.DataFrame:
+def thousand(done: pd.DataFrame) -> pd.DataFrame:
     """Return F1 of cross-entropy and dice, as means over draws, and what dice gains."""
-    runs = runs_of(done, part)
-    runs = runs[(runs["encoder"] == encoder) & runs["contender"].isin(["ce", "dice"])]
+    runs = runs_of(done, "thousand")
     same = runs[runs["corpus"].isin(SAME) & runs["counts_same"].notna()]
     same = same.assign(
         corpus=same["corpus"].map(SAME),
@@ -170,8 +168,7 @@ def _precision_at(recall: float, points: pd.DataFrame) -> float:
 
 TABLES: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], pd.DataFrame]]] = {
     "Few entities": (("simplest",), simplest),
-    "New draws, E5": (("confirm",), partial(compared, part="confirm", encoder="E5")),
-    "1,000 sentences": (("thousand",), partial(compared, part="thousand", encoder="MiniLM")),
+    "1,000 sentences": (("thousand",), thousand),
     "Whole corpora": (("whole",), whole),
     "Imbalance": (("imbalance",), imbalance),
     "Alpha, or the decision": (("alpha",), alpha),
