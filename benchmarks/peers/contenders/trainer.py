@@ -63,7 +63,7 @@ def fit(task):
             "train_sampling_strategy": "group_by_length",
         }
         # Not counted
-        settings["bf16"] = task.precision == "bf16"
+        settings |= {"bf16": task.precision == "bf16", "use_cpu": True}
     # Counted
     args = TrainingArguments("trainer", save_strategy="no", seed=task.seed, **settings)
     trainer = Trainer(
