@@ -22,12 +22,11 @@ DRAWS = (720, 721, 722)
 # The contenders of each part, and its corpora, in the order of the runs.
 PARTS = {
     "main": (("random", "least confident"), CORPORA),
-    "drawn": (("drawn",), CORPORA[:4]),
     "strategies": (
         ("expected", "least confident, sum", "mnlp", "least confident, max"),
         CORPORA[:4],
     ),
-    "first": (("half random", "spread, then auto", "spread, then random"), CORPORA[:4]),
+    "first": (("half random", "spread, then least confident", "spread, then random"), CORPORA[:4]),
     "learners": (("random, for ce", "dice for ce", "ce for ce"), ("BTC", "re3d")),
     "encoders": (("random, for MPNet", "MiniLM for MPNet"), ("CoNLL03",)),
 }

@@ -44,7 +44,7 @@ def interval(values: np.ndarray) -> str:
 def draw_curves(runs: pd.DataFrame, file: Path) -> None:
     """Draw F1 over minutes of labelling, a panel for each corpus and a line for each draw."""
     corpora = runs["corpus"].unique()
-    colors = {"random": "ce", "least confident": "wce", "drawn": "dice"}
+    colors = {"random": "ce", "least confident": "dice"}
     figure, axes = plt.subplots(
         1, len(corpora), figsize=(1 + 2.5 * len(corpora), 2.8), layout="constrained", squeeze=False
     )

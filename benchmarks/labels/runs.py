@@ -27,7 +27,7 @@ SECONDS = (0.3, 3.0)  # To read a word, and to mark an entity or a label.
 class Contender(NamedTuple):
     """A way to choose rows, and what learns from them."""
 
-    strategy: str = "least_confident"  # of choose_rows; rows that are classified have "margin"
+    strategy: str = "auto"  # of choose_rows: least confident, of rows that are classified "margin"
     first: str = "random"  # or "auto", which spreads the rows before there is a model
     random_share: float = 0.1
     chooser: str = "auto"  # the loss of the fit that chooses
@@ -38,14 +38,13 @@ class Contender(NamedTuple):
 CONTENDERS = {
     "random": Contender("random"),
     "least confident": Contender(),
-    "drawn": Contender("auto"),
     "least confident, sum": Contender("least_confident_sum"),
     "least confident, max": Contender("least_confident_max"),
     "mnlp": Contender("mnlp"),
     "expected": Contender("expected"),
     "half random": Contender(random_share=0.5),
     "spread, then random": Contender("random", first="auto"),
-    "spread, then auto": Contender("auto", first="auto"),
+    "spread, then least confident": Contender(first="auto"),
     "random, for ce": Contender("random", learner="ce"),
     "ce for ce": Contender(chooser="ce", learner="ce"),
     "dice for ce": Contender(chooser="dice", learner="ce"),
@@ -65,8 +64,6 @@ def execute(key: tuple[str, str, int], data: Path, encoders: Path) -> dict[str, 
     costs = np.array([cost(x, y, corpus.task) for x, y in zip(*pool)])
     budget = N_BUDGET * float((costs @ SECONDS).mean())
     strategy = contender.strategy
-    if corpus.task != "entities" and strategy == "least_confident":
-        strategy = "margin"
 
     def make(encoder: str, loss: str) -> Any:
         how = {"precision": PRECISION, "random_state": seed, "verbose": 0, "loss": loss}

@@ -58,10 +58,8 @@ def choose_rows(
         ratio of odds, of several labels for the nearest one, of several classes between the best
         two; 0 for pairs that are too different to match. Extractors: "least_confident", 1 less the
         probability of the best answer, or of none. All: "random" and, unless it is the same for all
-        rows, "expected", the column of that name. These take the rows with the highest scores.
-        "auto" is "margin", or draws rows with odds that are "least_confident", whose highest values
-        are often those of rows of one kind (power acquisition, Kirsch et al. 2023). An estimator
-        that is not fitted has "auto" and "random" only.
+        rows, "expected", the column of that name. "auto" is "margin" or "least_confident". An
+        estimator that is not fitted has "auto" and "random" only.
     labeled : rows as those of X, optional
         Rows that have labels. They are left out, and near duplicates of them and of chosen rows
         come last: those with a cosine above 0.8 of their terms, three neighbouring characters each.
@@ -94,7 +92,7 @@ def choose_rows(
     inner, read = _open(estimator)
     names, owner = strategies_of(inner), f"choose_rows with this {type(inner.estimator).__name__}"
     check_option(owner, "strategy", strategy, ("auto", *names, "random"))
-    is_auto, strategy = strategy == "auto", names[0] if strategy == "auto" else strategy
+    strategy = names[0] if strategy == "auto" else strategy
     known = [] if labeled is None else _texts(read(labeled, "labeled is read as X is. "))
     pool = list(X) if isinstance(X, Iterator) else indexable_rows(X)
     left = pd.concat(_score_parts(inner, read, pool, {*known}, strategy), ignore_index=True)
@@ -116,9 +114,7 @@ def choose_rows(
         left.loc[order, "score"] = share
         order = order[nearest]
     elif strategy != "random":
-        # The smallest exponential variates, with scores as rates, are a draw by these odds.
-        waits = rng.exponential(size=len(order)) if is_auto and strategy != "margin" else 1.0
-        order = order[np.argsort(-left["score"].to_numpy()[order] / waits, kind="stable")]
+        order = order[np.argsort(-left["score"].to_numpy()[order], kind="stable")]
     chosen = random
     for cosine in (_NEAR, _SAME):  # Near duplicates only if nothing else is left.
         if len(chosen) < n:

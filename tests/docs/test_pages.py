@@ -220,6 +220,7 @@ def test_the_results_show_the_scores_of_other_libraries():
     for task in ("entities", "pairs", "texts"):
         assert table(runs, task) in page
     assert table(runs, "entities", "all") in page
+    assert table(runs, "entities", "250", "MPNet") in page
 
 
 def test_the_paper_page_counts_scores_that_disagree():
