@@ -13,6 +13,7 @@ from benchmarks.labels import __main__ as labels_command
 from benchmarks.labels import runs as labels
 from benchmarks.labels.report import f1_at as f1_of_labels
 from benchmarks.labels.report import report as report_labels
+from benchmarks.peers import comparison
 from benchmarks.speed import device
 from benchmarks.study.corpora import Part
 from benchmarks.study.plan import ON_GPU, PARTS, TUNING_DRAW
@@ -122,6 +123,27 @@ def short_rounds(monkeypatch, places):
     for name, value in (("N_ROUND", 8), ("N_BUDGET", 24), ("CONTENDERS", {**labels.CONTENDERS})):
         monkeypatch.setattr(labels, name, value)
     monkeypatch.setattr(labels, "encoder_path", lambda *_: str(places[1] / "multilingual"))
+
+
+@pytest.mark.parametrize("draw, part", [(500, 1), (720, 2)])
+def test_other_libraries_are_scored_on_dev_rows_by_draws_that_choose(
+    places, monkeypatch, draw, part
+):
+    told = {}
+
+    def find_all(contender, task, environments):
+        told.update(task)
+        rows = dict(zip(map(tuple, X), y))
+        return {"predicted": [rows[tuple(words)] for words in task["X_test"]], "precision": None}
+
+    X, y = easy_corpus(40, seed=part)
+    monkeypatch.setattr(comparison, "do", find_all)
+    key = ("trainer_tuned_slow", "MPNet", "BTC", "24", draw)
+    row = comparison.run(key, places[0], None, places[1])
+    assert row["score"] == 100, "these rows are those of the part"
+    assert (told["lr"], told["precision"]) == (5e-5, row["precision"]) == (5e-5, "bf16")
+    assert told["encoder"] == str(places[1] / "base")
+    assert row["options"].endswith(", lr 5e-05")
 
 
 @pytest.mark.slow

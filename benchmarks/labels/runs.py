@@ -63,7 +63,6 @@ def execute(key: tuple[str, str, int], data: Path, encoders: Path) -> dict[str, 
     pool = Part(parts.train.X + parts.others.X, parts.train.y + parts.others.y)
     costs = np.array([cost(x, y, corpus.task) for x, y in zip(*pool)])
     budget = N_BUDGET * float((costs @ SECONDS).mean())
-    strategy = contender.strategy
 
     def make(encoder: str, loss: str) -> Any:
         how = {"precision": PRECISION, "random_state": seed, "verbose": 0, "loss": loss}
@@ -81,14 +80,14 @@ def execute(key: tuple[str, str, int], data: Path, encoders: Path) -> dict[str, 
             chooser,
             pool.X,
             min(N_ROUND, len(pool.X) - len(labelled)),
-            strategy=strategy if labelled else contender.first,
+            strategy=contender.strategy if labelled else contender.first,
             labeled=[pool.X[i] for i in labelled],
             random_share=contender.random_share,
             random_state=seed,
         )["row"].tolist()
         rows, spent = pool.take(np.array(labelled)), costs[labelled].sum(axis=0)
         is_over = spent @ SECONDS >= budget or len(curve) + 1 == MOST_ROUNDS
-        if not is_one and strategy != "random" and not is_over:
+        if not is_one and contender.strategy != "random" and not is_over:
             chooser.fit(*rows)
         f1 = math.nan
         if is_one or is_over:  # Another model learns at the end only.

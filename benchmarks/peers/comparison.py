@@ -64,7 +64,7 @@ class Contender(NamedTuple):
     precision : str
         Of the training, where the script does not say it itself.
     lr : float
-        Of the Trainer; its new head has five times of it.
+        Of the Trainer, whose new head has five times as much; 0 where the script has none.
     """
 
     library: str
@@ -262,8 +262,8 @@ def checked_out() -> str:
 def read_results(file: Path) -> pd.DataFrame:
     """Read the runs of a file, and those of skdice on entities, which are the study's.
 
-    On few rows the defaults are the mean of two networks, on whole corpora dice. The seed here is
-    the study's draw; other networks for the same draw, with other seeds of the study, are left out.
+    On few rows the defaults are cross-entropy, on whole corpora dice. The seed here is the study's
+    draw; other networks for the same draw, with other seeds of the study, are left out.
     """
     ours = read(SCORES)
     ours = ours[ours["seed"] == 0].drop(columns="seed")

@@ -49,13 +49,10 @@ def between() -> list[Run]:
 def base() -> list[Run]:
     """The default with an encoder of base size, MiniLM that it teaches, and another rate."""
     cells = [(corpus, draw) for draw in (NEW_DRAW, NEW_DRAW + 1) for corpus in BASE_CORPORA]
-    return [
-        *(Run("MPNet", corpus, "250", "ce", 0, NEW_DRAW) for corpus in BASE_CORPORA),
-        *(Run("MPNet", "BTC", "250", way, 0, BASE_DRAW) for way in ("ce", "ce, lr 1e-4")),
-        *(Run("MPNet", corpus, "250", "ce", 0, NEW_DRAW + 1) for corpus in BASE_CORPORA),
-        *(Run("MiniLM", *cell[:1], "250", "auto, taught by MPNet", 0, cell[1]) for cell in cells),
-        _whole("dice", "BTC", 0)._replace(encoder="MPNet"),
-    ]
+    alone = [Run("MPNet", corpus, "250", "ce", 0, draw) for corpus, draw in cells]
+    search = [Run("MPNet", "BTC", "250", way, 0, BASE_DRAW) for way in ("ce", "ce, lr 1e-4")]
+    taught = [Run("MiniLM", *run[1:3], "auto, taught by MPNet", *run[4:]) for run in alone]
+    return [*alone[:2], *search, *alone[2:], *taught, _whole("dice", "BTC", 0, "MPNet")]
 
 
 def tiny() -> list[Run]:
@@ -78,8 +75,8 @@ def whole() -> list[Run]:
     return [*first, *(_whole(loss, name, 0) for name in WHOLE_EPOCHS for loss in losses)]
 
 
-def _whole(contender: str, corpus: str, seed: int) -> Run:
-    return Run("MiniLM", corpus, WHOLE, contender, WHOLE_EPOCHS[corpus], seed)
+def _whole(contender: str, corpus: str, seed: int, encoder: str = "MiniLM") -> Run:
+    return Run(encoder, corpus, WHOLE, contender, WHOLE_EPOCHS[corpus], seed)
 
 
 def thousand() -> list[Run]:

@@ -58,8 +58,9 @@ def choose_rows(
         ratio of odds, of several labels for the nearest one, of several classes between the best
         two; 0 for pairs that are too different to match. Extractors: "least_confident", 1 less the
         probability of the best answer, or of none. All: "random" and, unless it is the same for all
-        rows, "expected", the column of that name. "auto" is "margin" or "least_confident". An
-        estimator that is not fitted has "auto" and "random" only.
+        rows, "expected", the column of that name. "auto" is "margin" or "least_confident". The rows
+        with the highest scores are chosen. An estimator that is not fitted has "auto" and "random"
+        only.
     labeled : rows as those of X, optional
         Rows that have labels. They are left out, and near duplicates of them and of chosen rows
         come last: those with a cosine above 0.8 of their terms, three neighbouring characters each.
