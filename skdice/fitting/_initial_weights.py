@@ -7,11 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import torch
 from scipy.special import log_softmax
-from sklearn import config_context
-from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_predict
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from .._pretrained import quiet_transformers
@@ -128,11 +125,13 @@ def _begin_pairs(task: Any, seen: Seen) -> Beginning:
     pairs, n_classes = list(found.rows.X), len(task.classes)
     similarities = Similarities.of_texts(pairs, n_classes, found.weight)
     similar = similarities.features(pairs)
+    scaler = StandardScaler().fit(similar[order])
+    scaled = scaler.transform(similar)
     known, weights = target[used], found.weight[used]
-    weight, start = _fit(_on_similarities(), similar[order], target[order], found.weight[order])
+    slope, start = _fit(_C_SIMILAR, scaled[order], target[order], found.weight[order])
     of_similar = found.log_p
     if folds:
-        logits = _out_of_fold(_on_similarities(), similar[used], known, weights, folds)
+        logits = _out_of_fold(_C_SIMILAR, scaled[used], known, weights, folds)
         of_similar = log_softmax(logits, axis=1)
     mixed = [(1 - s) * of_similar + s * found.log_p for s in _SHARES]
     pair_facts = PairFacts(
@@ -146,10 +145,13 @@ def _begin_pairs(task: Any, seen: Seen) -> Beginning:
     first = torch.tensor(round(1 - choices["similarities"].value, 2), dtype=torch.float64)
     current_ranks(seen.settings.device).copy_first([first])
     share = float(first)
-    similarities = similarities._replace(slope=weight.T, start=start, share=share)
-    is_told = is_informed(len(folds), found.gain)
-    slope, bias = (found.slope, found.bias) if is_told else (None, None)
-    initial = InitialWeights(slope, bias, share)
+    slope = slope / scaler.scale_
+    similarities = similarities._replace(
+        slope=slope.T, start=start - slope @ scaler.mean_, share=share
+    )
+    initial = InitialWeights(None, None, share)
+    if is_informed(len(folds), found.gain):
+        initial = InitialWeights(found.slope, found.bias, share)
     return replace(task, similarities=similarities), initial, choices
 
 
@@ -193,11 +195,11 @@ def _regress(task: Classifying, seen: Seen) -> _Regression | None:
         share = np.bincount(known, weights, n_classes) / weights.sum()
         prior = np.bincount(target, weight, n_classes)  # of all rows
         balanced = weights / share[known] / n_classes
-        slope, bias = _fit(_on_states(), states, known, balanced)
+        slope, bias = _fit(_C, states, known, balanced)
         folds = _folds(known, n_classes, None if groups is None else groups[used])
         log_p = np.log(np.broadcast_to(share, (len(used), n_classes)))
         if folds:
-            logits = _out_of_fold(_on_states(), states, known, balanced, folds)
+            logits = _out_of_fold(_C, states, known, balanced, folds)
             scale = LogisticRegression(C=1e3, max_iter=1000).fit(logits, known, weights)
             log_p = scale.predict_log_proba(logits)
         return _Regression(
@@ -233,49 +235,27 @@ def _folds(target: np.ndarray, n_classes: int, groups: np.ndarray | None) -> _Sp
     return folds if is_whole else []
 
 
-def _on_states() -> Any:
-    return make_pipeline(LogisticRegression(C=_C, max_iter=1000))
-
-
-def _on_similarities() -> Any:
-    return make_pipeline(StandardScaler(), LogisticRegression(C=_C_SIMILAR, max_iter=1000))
-
-
 def _fit(
-    model: Any, features: np.ndarray, target: np.ndarray, weight: np.ndarray
+    C: float, features: np.ndarray, target: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the slope (n_classes, n_features) and the start (n_classes,) of a regression."""
-    # These weights are ours: a user's metadata routing must not apply to them.
-    with config_context(enable_metadata_routing=False):
-        model.fit(features, target, logisticregression__sample_weight=weight)
-    regression = model[-1]
+    regression = LogisticRegression(C=C, max_iter=1000).fit(features, target, weight)
     slope, start = regression.coef_, regression.intercept_
-    if len(model) > 1:
-        slope = slope / model[0].scale_
-        start = start - slope @ model[0].mean_
     if len(slope) == 1:  # Of two classes the log-odds.
         slope, start = np.concatenate([-slope, slope]) / 2, np.append(-start, start) / 2
     return slope, start
 
 
 def _out_of_fold(
-    model: BaseEstimator,
-    features: np.ndarray,
-    target: np.ndarray,
-    weight: np.ndarray,
-    folds: _Splits,
+    C: float, features: np.ndarray, target: np.ndarray, weight: np.ndarray, folds: _Splits
 ) -> np.ndarray:
     """Return logits of shape (n_rows, n_classes), by regressions that have not seen the row."""
-    with config_context(enable_metadata_routing=False):
-        logits: np.ndarray = cross_val_predict(
-            model,
-            features,
-            target,
-            cv=folds,
-            method="decision_function",
-            params={"logisticregression__sample_weight": weight},
-        )
-    return np.stack([-logits, logits], axis=1) / 2 if logits.ndim == 1 else logits
+    parts = []
+    for train, test in folds:
+        slope, start = _fit(C, features[train], target[train], weight[train])
+        parts.append(features[test] @ slope.T + start)
+    logits: np.ndarray = np.concatenate(parts)[np.argsort(np.concatenate([t for _, t in folds]))]
+    return logits
 
 
 def _likelihood(logits: np.ndarray, target: np.ndarray, weight: np.ndarray) -> float:
