@@ -25,7 +25,9 @@ def simplest() -> list[Run]:
     half, ways = ("ce, lr 1e-4", 0), (("ce", 0), ("dice", 0))
     gone = (("ce+dice", 0), ("ce+ce", 0), ("ce+ce, 15 and 15", 0))
     first, second = (NEW_DRAW, 0), (NEW_DRAW + 1, 0)
+    both = (("ce, CRF and shapes", 0),)
     blocks = [(gone, first), (gone, second), ((half,), first), ((half,), second)]
+    blocks += [(both, first), (both, second)]
     blocks += [(ways, (NEW_DRAW, 1)), (ways, (NEW_DRAW + 1, 1)), (ways, first), (ways, second)]
     blocks += [((("ce", 43),), first), ((("ce", 43),), second)]
     return [

@@ -55,6 +55,7 @@ CONTENDERS = {
     **{name: Contender({"loss": name}) for name in LOSSES},
     # MiniLM's rates are 2e-4, and 1e-3 of a new head; MPNet's a quarter of these.
     "ce, lr 1e-4": Contender({"loss": "ce", "lr": 1e-4, "head_lr": 5e-4}),
+    "ce, CRF and shapes": Contender({"loss": "ce", "crf": True, "word_shapes": True}),
     "ce, all rows": Contender({"loss": "ce", "negative_ratio": None}),
     "dice, all rows": Contender({"loss": "dice", "negative_ratio": None}),
     "wce, all rows": Contender({"loss": "wce", "negative_ratio": None}),
