@@ -98,7 +98,7 @@ for loss in arguments.losses:
                 "scores": name,
                 "Brier": brier_score_loss(is_positive, probability),
                 "ECE": expected_calibration_error(is_positive, probability),
-                "F1": f1_score(is_positive, probability > 0.5),  # as predict decides
+                "F1 at .5": f1_score(is_positive, probability > 0.5),
                 "mean score": probability.mean(),
                 "near 0 or 1": np.mean(np.abs(probability - 0.5) > 0.45),
             }

@@ -71,7 +71,7 @@ for word in suspicious[:12]:
     around = [*X[i][max(0, k - 4) : k], f"[{X[i][k]}]", *X[i][k + 1 : k + 5]]
     print(f"  sentence {i:4d}: {labels[word]:8} or {guess:8}?  {' '.join(around)}")
 
-# Rows: pairs of texts, which other estimators are alike.
+# Rows: here pairs of texts. Other estimators work alike.
 if arguments.data is None:
     pairs, is_same = make_pairs(arguments.rows, hard_share=0, random_state=arguments.seed)
     given = np.array(is_same)

@@ -13,7 +13,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 COLORS = {"ce": "#4c566a", "wce": "#d08770", "dice": "#2a7fb8", "dsc": "#8fb996"}
-COLORS |= {"ce, sampled": "#b0b7c6", "dice, sampled": "#9ccbe8", "ce+dice, sampled": "#b48ead"}
+COLORS |= {"ce, sampled": "#b0b7c6", "dice, sampled": "#9ccbe8"}
 
 
 def draw_imbalance(done: pd.DataFrame, file: Path) -> None:

@@ -116,7 +116,7 @@ def imbalance() -> list[Run]:
     sampled = [
         Run("MiniLM", corpus, RATIO + rare, loss, 0, seed)
         for corpus, rare, seed in [*cells, ("CoNLL03", "40", 0)]
-        for loss in ("dice", "ce", "ce+dice")
+        for loss in LOSSES
     ]
     rare, seeds = f"{RATIO}160 of 2000", (0, 1)
     e5 = [Run("E5", "CoNLL03", rare, loss, 0, seed) for seed in seeds for loss in LOSSES]

@@ -107,6 +107,8 @@ _ARGUMENTS = {
     "--out:next": _option(".json (Label Studio), .jsonl (doccano), .conll or .csv", required=True),
     "--labeled": _option("file of what has labels, as skdice fit reads it"),
     "--strategy": _option("as choose_rows takes it"),
+    "--task:next": _option("of lines without a MODEL (default: tagging)", choices=tuple(TASKS)),
+    "--seed:next": _option("which lines are drawn", dest="random_state", type=literal),
 }
 # For each command, by what runs it: an example, and its arguments.
 _COMMANDS = {
@@ -124,8 +126,8 @@ _COMMANDS = {
     run_predict: ('echo "John lives in Oslo." | skdice predict tagger', "saved file --device"),
     run_next: (
         "skdice next tagger pool.txt --out tasks.json",
-        "saved:next pool -n --out:next --labeled --read --strategy --seed --task --model --set "
-        "--device",
+        "saved:next pool -n --out:next --labeled --read --strategy --seed:next --task:next --model "
+        "--set --device",
     ),
 }
 
@@ -133,7 +135,7 @@ _COMMANDS = {
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="skdice",
-        description="Imbalanced text from the shell: count, train, compare losses, score, predict.",
+        description="Imbalanced text from the shell: from counts and fits to rows to label.",
         epilog="Each command has help with an example: skdice fit --help",
         allow_abbrev=False,
     )

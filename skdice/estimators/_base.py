@@ -97,7 +97,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
         A row for each network of the fit, numbered from 1 on: its ``loss``, learning rate ``lr``,
         ``max_epochs``, the ``epochs`` that it made, its ``best_epoch``, the ``score`` of that epoch
         on rows to validate on, and whether it ``began_again`` with a third of the rate,
-        ``is_finished``, and ``is_kept``, alone or merged with others.
+        ``is_finished``, and ``is_kept``, alone or in an ensemble.
     history_ : DataFrame
         A row for each network (``run``, from 1 on) and epoch: training loss, validation score,
         learning rate, number of texts, seconds.

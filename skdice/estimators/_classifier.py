@@ -28,7 +28,7 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
     threshold
         The probability above which the positive one of two classes, or a label, is predicted.
         "auto" is 0.5. If the positive class is rare and the loss is cross-entropy without class
-        weights, it is the share of positive training rows, if these are at most 250: better for F1,
+        weights, it is the share of positive training rows, if these are at most 100: better for F1,
         worse for accuracy. "cv" tunes it, or one for each class or label, for the score on the
         training rows: five more models are fitted, and each predicts the fifth of the rows that it
         was not trained on.

@@ -12,7 +12,8 @@ class DicePairClassifier(TextClassifier):
     """Classify pairs of texts with a fine-tuned transformer.
 
     The transformer reads both texts together. If its tokenizer puts a token between them, it also
-    reads each text by itself; a logistic regression on the states of these is where the fit begins.
+    reads each text by itself; the fit begins with a logistic regression on the states of these, if
+    they tell the labels.
     What the texts share in characters, words and numbers gives a share of the log-odds, in training
     and in prediction. The training pairs decide how large it is; ``choices_`` has it as
     ``similarities``.

@@ -57,9 +57,8 @@ class Settings:
         the rows: ten more models are fitted. ``loss_`` is the loss that was used.
     max_epochs
         Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30
-        passes: it goes by the number of texts, and by the loss where words are entities (the
-        guide's page "Which settings?"). ``max_epochs_`` is the number used, of several networks
-        that of each.
+        passes, and more of tiny sets: it goes by the number of texts, and by the loss where words
+        are entities (the guide's page "Which settings?"). ``max_epochs_`` is the number used.
     time_limit
         Seconds that the fit may take, about, with its loading, scores, folds and teachers. If
         ``max_epochs`` do not fit in, the schedule of the rates is made for the optimiser steps that
@@ -88,8 +87,8 @@ class Settings:
         affects set losses: their smoothing ``gamma`` is on the scale of one optimiser step.
     lr
         Learning rate after the warm-up. "auto" takes what suits the encoder (``lr_``): the rate
-        falls with its width and its depth. If the training loss has not
-        fallen when the fit ends, or is not finite, it starts again once with a third of that rate.
+        falls with its width and its depth. If the training loss of a new head has not fallen when
+        the fit ends, or is not finite, it starts again once with a third of that rate.
     validation_fraction
         Share of the rows that is held out and scored after every epoch.
     verbose

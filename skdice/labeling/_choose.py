@@ -54,13 +54,13 @@ def choose_rows(
         What the score of a row is. Taggers: "least_confident", 1 less the probability of the best
         tag, as a mean over the words; "least_confident_sum", "least_confident_max"; "mnlp", minus
         the mean log-probability of the predicted tags. Query taggers: the first three, of spans in
-        place of words. Classifiers: "margin", how close the decision is to ``threshold_`` as a
-        ratio of odds, of several labels for the nearest one, of several classes between the best
-        two; 0 for pairs that are too different to match. Extractors: "least_confident", 1 less the
-        probability of the best answer, or of none. All: "random" and, unless it is the same for all
-        rows, "expected", the column of that name. "auto" is "margin" or "least_confident". The rows
-        with the highest scores are chosen. An estimator that is not fitted has "auto" and "random"
-        only.
+        place of words. Classifiers: "margin", the ratio of the odds to those of ``threshold_``, at
+        most 1. It is that of the nearest label, or of the best two of several classes, and 0 for
+        pairs that are too different to match. Extractors: "least_confident", 1 less the probability
+        of the best answer, or of none. All: "random" and, unless it is the same for all rows,
+        "expected", the column of that name. The rows with the highest scores are chosen. "auto" is
+        "margin" or "least_confident". An estimator that is not fitted has "random" and "spread",
+        its "auto", whose score is the share of the rows that are in the same cluster.
     labeled : rows as those of X, optional
         Rows that have labels. They are left out, and near duplicates of them and of chosen rows
         come last: those with a cosine above 0.8 of their terms, three neighbouring characters each.
