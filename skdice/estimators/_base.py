@@ -393,7 +393,7 @@ class Internals(Generic[T]):
         if kept is not None:  # The others are scored, but nothing is learned from them.
             is_kept = np.isin(np.arange(len(X_read)), kept)
             weight = is_kept.astype(np.float32) if weight is None else weight * is_kept
-        groups = check_groups(groups, len(X_read))
+        groups = task.groups(X_read) if groups is None else check_groups(groups, len(X_read))
         rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read)))
         settings = settings_of(estimator)
         given = Given(

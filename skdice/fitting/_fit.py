@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 
 from .._inputs import count_of
@@ -16,7 +17,7 @@ from ._network import network_of
 from ._plan import choose
 from ._prepare import Given, prepare
 from ._train import Trained, train
-from .auto import Choice, table_of, with_choices
+from .auto import Choice, table_of
 
 # Networks that label rows without labels (benchmarks/RESULTS.md, "Self-training").
 _N_TEACHERS = 3
@@ -71,7 +72,8 @@ def _tuned(fitted: Fitted, rows: Rows, scores: Callable[[], list[Any]], where: s
         name.removesuffix("_"): Choice(value, f"It was tuned on {where}.")
         for name, value in task.decision_attributes.items()
     }
-    choices = with_choices(fitted.choices, found)
+    kept = fitted.choices[~fitted.choices["parameter"].isin(found)]
+    choices = pd.concat([kept, table_of(found)], ignore_index=True)
     return Outcome(replace(fitted, task=task, choices=choices), None)
 
 
@@ -94,11 +96,9 @@ def _labelled(task: Task, given: Given) -> Given:
     settings = replace(
         given.settings,
         n_members=n_teachers,
-        random_state=given.seed,
         validation_fraction=None,
         checkpoint_dir=None,
         callbacks=None,
-        runtime="torch",
     )
     share = n_teachers / (n_teachers + given.settings.n_members)
     teacher = replace(
@@ -107,7 +107,6 @@ def _labelled(task: Task, given: Given) -> Given:
         rows=training.used(),
         valid=valid,
         unlabeled=None,
-        choices={},
         network="teacher",
     )
     with silent():
@@ -126,7 +125,8 @@ def out_of_fold_scores(task: Task, given: Given, n_folds: int = N_FOLDS) -> list
     or rows of a class. Fewer than two are a ValueError.
     """
     found: list[Any] = [None] * len(given.rows)
-    for part, network, test in _fit_parts(task, given, _splits(task, given, n_folds)):
+    splits = split_folds(given.rows, n_folds, given.seed)
+    for part, network, test in _fit_parts(task, given, splits):
         with silent():
             scores = part.task.scores(given.rows.take(test).X, network)
         known, classes = part.task.class_names, task.class_names
@@ -138,19 +138,12 @@ def out_of_fold_scores(task: Task, given: Given, n_folds: int = N_FOLDS) -> list
     return found
 
 
-def _check_folds(task: Task, given: Given) -> None:
-    """Raise a ValueError unless a network can learn from the training rows of each fold."""
-    splits = _splits(task, given, N_FOLDS)
-    for i, error in _find_errors(task, given.rows, splits, given.settings.loss).items():
-        raise ValueError(f"Fold {i} of {len(splits)} that tune the decision: {error}")
-
-
 def _compare_losses(task: Task, given: Given) -> Choice:
     """Return the loss with the better mean score in the folds, each weighted by its test rows.
 
     Folds whose training rows no network can learn from are left out for both.
     """
-    rows, splits = given.rows, _splits(task, given, N_FOLDS)
+    rows, splits = given.rows, split_folds(given.rows, N_FOLDS, given.seed)
     errors = _find_errors(task, rows, splits, _CV_LOSSES[0])
     used = [split for i, split in enumerate(splits, 1) if i not in errors]
     problems = [f"Fold {i} is left out of both: {error}" for i, error in errors.items()]
@@ -175,10 +168,6 @@ def _compare_losses(task: Task, given: Given) -> Choice:
     return Choice(best, " ".join([why, *problems]))
 
 
-def _splits(task: Task, given: Given, n_folds: int) -> _Splits:
-    return split_folds(given.rows, task.groups(given.rows.X), n_folds, given.seed)
-
-
 def _fit_parts(
     task: Task, given: Given, splits: _Splits
 ) -> Iterator[tuple[Fitted, Network, np.ndarray]]:
@@ -186,11 +175,11 @@ def _fit_parts(
     for n_before, (learned, test) in enumerate(splits):
         # Callbacks collect what they see of one fit.
         callbacks = clone(given.settings.callbacks, safe=False)
-        settings = replace(given.settings, runtime="torch", callbacks=callbacks)
+        settings = replace(given.settings, callbacks=callbacks)
         rows = given.rows.take(learned).used()
         part = given.within(1 / (len(splits) - n_before))
         rest = None if n_before else part.rest
-        part = replace(part, settings=settings, rows=rows, choices={}, rest=rest)
+        part = replace(part, settings=settings, rows=rows, rest=rest)
         with silent():
             fitted = _fit_rows(task, _labelled(task, part))
         yield fitted, network_of(fitted.task, fitted.net, fitted.reader, settings), test
@@ -223,7 +212,9 @@ def fit(task: Task, given: Given) -> Outcome:
         settings = replace(settings, loss=chosen.value)
         given = replace(given, settings=settings, choices={"loss": chosen})
     if task.tuning == "cv":
-        _check_folds(task, given)
+        splits = split_folds(rows, N_FOLDS, given.seed)
+        for i, problem in _find_errors(task, rows, splits, settings.loss).items():
+            raise ValueError(f"Fold {i} of {len(splits)} that tune the decision: {problem}")
     first = given.within(1 / (1 + n_after))
     fitted, error = _decide(train(choose(prepare(task, _labelled(task, first)))))
     if error is not None or fitted.task.tuning != "cv":

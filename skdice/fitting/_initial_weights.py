@@ -13,19 +13,12 @@ from sklearn.preprocessing import StandardScaler
 
 from .._pretrained import quiet_transformers
 from ..exceptions import silent
-from ..nn import (
-    Encoder,
-    PairModule,
-    current_ranks,
-    denormals_flushed,
-    features_of,
-    seeded,
-)
+from ..nn import Encoder, PairModule, current_ranks, denormals_flushed, features_of, seeded
 from ..tasks import Classifying, Rows, Task, TaskName
 from ..text import Similarities, TextReader
 from ._network import make_batcher, module_of
 from ._settings import Settings
-from .auto import Choice, PairFacts, choose_head, choose_similarities, is_informed
+from .auto import Choice, choose_head, choose_similarities, is_informed
 
 # benchmarks/RESULTS.md has the evidence. C of the regression on states, the most rows of each class
 # that it sees, and C of the regression on similarities.
@@ -98,9 +91,8 @@ def _begin_texts(task: Any, seen: Seen) -> Beginning:
     if on_mean.head.continues(encoder.heads, encoder.n_labels):
         return on_mean, None, {}
     is_trained = task.head.continues(encoder.heads, encoder.n_labels)
-    if task.is_multilabel or is_trained or encoder.has_decoder:
-        return task, None, {}
-    found = _regress(on_mean, seen)
+    is_regressed = not (task.is_multilabel or is_trained or encoder.has_decoder)
+    found = _regress(on_mean, seen) if is_regressed else None
     if found is None:
         return task, None, {}
     choices = {"head": choose_head(len(found.folds), found.gain)}
@@ -131,20 +123,12 @@ def _begin_pairs(task: Any, seen: Seen) -> Beginning:
     slope, start = _fit(_C_SIMILAR, scaled[order], target[order], found.weight[order])
     of_similar = found.log_p
     if folds:
-        logits = _out_of_fold(_C_SIMILAR, scaled[used], known, weights, folds)
-        of_similar = log_softmax(logits, axis=1)
-    mixed = [(1 - s) * of_similar + s * found.log_p for s in _SHARES]
-    pair_facts = PairFacts(
-        n_folds=len(folds),
-        has_groups=seen.rows.group_numbers is not None,
-        gain=found.gain,
-        shares=_SHARES,
-        likelihood=np.array([_likelihood(scores, known, weights) for scores in mixed]),
-    )
-    choices = {"similarities": choose_similarities(pair_facts)}
-    first = torch.tensor(round(1 - choices["similarities"].value, 2), dtype=torch.float64)
-    current_ranks(seen.settings.device).copy_first([first])
-    share = float(first)
+        of_similar = _out_of_fold(_C_SIMILAR, scaled[used], known, weights, folds)
+    likelihood = {
+        s: _likelihood((1 - s) * of_similar + s * found.log_p, known, weights) for s in _SHARES
+    }
+    choice = choose_similarities(len(folds), seen.rows.groups is not None, found.gain, likelihood)
+    share = current_ranks(seen.settings.device).gather(round(1 - choice.value, 2))[0]
     slope = slope / scaler.scale_
     similarities = similarities._replace(
         slope=slope.T, start=start - slope @ scaler.mean_, share=share
@@ -152,7 +136,7 @@ def _begin_pairs(task: Any, seen: Seen) -> Beginning:
     initial = InitialWeights(None, None, share)
     if is_informed(len(folds), found.gain):
         initial = InitialWeights(found.slope, found.bias, share)
-    return replace(task, similarities=similarities), initial, choices
+    return replace(task, similarities=similarities), initial, {"similarities": choice}
 
 
 # How the fits of some tasks begin, once the task has learned its classes; in all processes of a job
@@ -172,9 +156,8 @@ def _regress(task: Classifying, seen: Seen) -> _Regression | None:
     """
     settings, reader, device = seen.settings, seen.reader, seen.settings.device
     rows = seen.rows.distinct()
-    kind, arguments = module_of(
-        task, reader, settings.model, settings.n_frozen_layers, settings.peft_config
-    )
+    trained = {name: getattr(settings, name) for name in ("n_frozen_layers", "peft_config")}
+    kind, arguments = module_of(task, reader, settings.model, **trained)
     target, groups, n_classes = task.targets(rows), rows.group_numbers, len(task.classes)
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
     weight = weight / min(1.0, weight[weight > 0].mean())
@@ -221,12 +204,9 @@ def _folds(target: np.ndarray, n_classes: int, groups: np.ndarray | None) -> _Sp
 
     A class with one row, or with the rows of one group, would be missing where it is held out.
     """
-    by_class = [np.flatnonzero(target == c) for c in range(n_classes)]
-    if groups is None:
-        kind, most = StratifiedKFold, min(map(len, by_class))
-    else:
-        kind = StratifiedGroupKFold
-        most = min(len(np.unique(groups[rows])) for rows in by_class)
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    units = np.arange(len(target)) if groups is None else groups
+    most = min(len(np.unique(units[target == c])) for c in range(n_classes))
     if most < 2:
         return []
     cv = kind(min(_N_FOLDS, most), shuffle=True, random_state=0)
@@ -250,11 +230,10 @@ def _out_of_fold(
     C: float, features: np.ndarray, target: np.ndarray, weight: np.ndarray, folds: _Splits
 ) -> np.ndarray:
     """Return logits of shape (n_rows, n_classes), by regressions that have not seen the row."""
-    parts = []
+    logits = np.empty((len(target), target.max() + 1))
     for train, test in folds:
         slope, start = _fit(C, features[train], target[train], weight[train])
-        parts.append(features[test] @ slope.T + start)
-    logits: np.ndarray = np.concatenate(parts)[np.argsort(np.concatenate([t for _, t in folds]))]
+        logits[test] = features[test] @ slope.T + start
     return logits
 
 

@@ -31,21 +31,11 @@ NET_SETTINGS = (
 
 
 def module_of(
-    task: Task,
-    reader: TextReader,
-    model: str | os.PathLike[str],
-    n_frozen_layers: int | None = None,
-    peft_config: Any = None,
+    task: Task, reader: TextReader, model: str | os.PathLike[str], **more: Any
 ) -> tuple[type[TextModule], dict[str, Any]]:
     """Return the class of the module of a task, and the arguments that make it."""
     head, tokenizer = task.head, reader.tokenizer
-    arguments: dict[str, Any] = {
-        "model": os.fspath(model),
-        "n_classes": head.n_outputs,
-        "n_frozen_layers": n_frozen_layers,
-        "peft_config": peft_config,
-        **head.module,
-    }
+    arguments = {"model": os.fspath(model), "n_classes": head.n_outputs, **head.module, **more}
     # Each text of a pair is read by itself as well, if it can be seen where the second one begins.
     if task.info.name == "pairs" and tokenizer.pair_frame.special[1]:
         frames = Frames(tokenizer.frame, tokenizer.pair_frame, tokenizer.pad_id)
@@ -64,7 +54,8 @@ def make_net(
     **options: Any,
 ) -> TextNet:
     """Return a network for a task, which is not initialised yet; the options are TextNet's."""
-    kind, arguments = module_of(task, reader, model, n_frozen_layers, peft_config)
+    trained = {"n_frozen_layers": n_frozen_layers, "peft_config": peft_config}
+    kind, arguments = module_of(task, reader, model, **trained)
     of_module = {f"module__{name}": value for name, value in arguments.items()}
     return TextNet(kind, criterion, **of_module, **options)
 

@@ -17,7 +17,7 @@ from ..losses import (
     class_weights,
     make_loss,
 )
-from ..nn import Encoder, count_epoch
+from ..nn import Encoder, count_epoch, works_on
 from ..tasks import TrainingSet
 from . import auto
 from ._prepare import Prepared
@@ -55,16 +55,15 @@ class Plan:
 
 def choose(prepared: Prepared) -> Plan:
     """Return a plan with a choice for all that is open."""
-    settings, seed, opened = prepared.settings, prepared.given.seed, prepared.opened
+    settings, seed, asked = prepared.settings, prepared.given.seed, prepared.given.settings
     epoch, data, of_ratio = _choose_epoch(prepared)
     name, loss, of_loss = _choose_loss(settings, epoch, data)
     schedule, of_schedule = _choose_schedule(settings, epoch, loss)
     of_machine = auto.choose_machine(torch.device(settings.device).type, settings.precision)
     choices = {**prepared.choices, **of_ratio, **of_loss, **of_schedule}
-    choices |= {name: of_machine[name] for name in ("device", "precision") if name in opened}
-    graphs = None
-    if prepared.takes_graphs:
-        choices["cuda_graphs"] = graphs = _choose_cuda_graphs(prepared, loss)
+    choices |= {name: of_machine[name] for name in of_machine if getattr(asked, name) == "auto"}
+    if works_on(settings.device):
+        choices["cuda_graphs"] = _choose_cuda_graphs(prepared, loss)
     # A loss object has the parameters that are given beside the name of a loss.
     closed: dict[str, Any] = dict.fromkeys((*LOSS_PARAMETERS, "K", "class_weight"))
     closed |= {"negative_ratio": epoch.ratio, "random_state": seed}
@@ -78,7 +77,7 @@ def choose(prepared: Prepared) -> Plan:
         runs=_plan_runs(prepared, epoch, data, loss=loss, name=name, **schedule),
         choices=choices,
         n_steps=epoch.n_steps,
-        cuda_graphs=graphs is not None and graphs.value,
+        cuda_graphs="cuda_graphs" in choices and choices["cuda_graphs"].value,
         description=shown,
     )
 
@@ -91,7 +90,7 @@ def _plan_runs(
     seeds = [seed, *np.random.SeedSequence(seed).generate_state(n_others).tolist()]
     first = Run(
         training_set=data if data.draw is None else prepared.task.corrected(data, shared["loss"]),
-        must_learn=auto.must_learn(epoch, shared["max_epochs"], "lr" in prepared.opened),
+        must_learn=auto.must_learn(epoch, shared["max_epochs"], prepared.settings.lr == "auto"),
         seed=seed,
         **shared,
     )
@@ -103,17 +102,16 @@ def begin_again(plan: Plan, problem: BaseException) -> Plan:
 
     Members of an ensemble have the rates of one try, so all of them start again.
     """
-    first, opened = plan.runs[0], plan.prepared.opened
+    first = plan.runs[0]
     lr, head_lr = auto.choose_rates_again(first.lr, first.head_lr, problem)
-    choices, new = {**plan.choices, "lr": lr}, {"lr": lr.value}
-    if "head_lr" in opened:
-        choices["head_lr"], new["head_lr"] = head_lr, head_lr.value
+    found = {"lr": lr} if plan.settings.head_lr is not None else {"lr": lr, "head_lr": head_lr}
     warn(
         f"With the learning rate {first.lr:g} the fit learned nothing, so it started again with "
         f"{lr.value:.2g}. {problem}"
     )
+    new = {name: choice.value for name, choice in found.items()}
     runs = tuple(replace(run, **new, began_again=True) for run in plan.runs)
-    return replace(plan, runs=runs, choices=choices)
+    return replace(plan, runs=runs, choices={**plan.choices, **found})
 
 
 def _choose_epoch(prepared: Prepared) -> tuple[EpochFacts, TrainingSet, dict[str, Choice]]:
@@ -135,7 +133,7 @@ def _choose_epoch(prepared: Prepared) -> tuple[EpochFacts, TrainingSet, dict[str
         ratio=data.ratio,
         n_steps=count_epoch(data.dataset, step_size, data.windows_per_text, data.draw).n_steps,
         begins_trained=prepared.initial is not None and prepared.initial.slope is not None,
-        has_trained_head=prepared.has_trained_head,
+        has_trained_head=prepared.task.head.continues(facts.encoder.heads, facts.encoder.n_labels),
     )
     return epoch, data, choices
 
@@ -183,7 +181,8 @@ def _choose_schedule(
     encoder, adapted = facts.rows.encoder, facts.rows.has_adapters
     given = None if settings.lr == "auto" else float(settings.lr)
     usual = auto.choose_max_epochs(facts, loss.separable)
-    choices, found = dict[str, Choice](), {"max_epochs": settings.max_epochs, "lr": given}
+    found = {"max_epochs": settings.max_epochs, "lr": given, "head_lr": settings.head_lr}
+    choices: dict[str, Choice] = {}
     if settings.max_epochs == "auto":
         choices["max_epochs"] = usual
     elif few := auto.too_few_epochs(facts, settings.max_epochs, usual.value):
@@ -191,13 +190,8 @@ def _choose_schedule(
     if given is None:
         choices["lr"] = auto.choose_lr(encoder, adapted)
     if settings.head_lr is None:
-        head_lr = auto.choose_head_lr(encoder, adapted, given, facts.has_trained_head)
-        choices["head_lr"] = head_lr
-    found |= {
-        "head_lr": settings.head_lr,
-        **{name: choice.value for name, choice in choices.items()},
-    }
-    return found, choices
+        choices["head_lr"] = auto.choose_head_lr(encoder, adapted, given, facts.has_trained_head)
+    return found | {name: choice.value for name, choice in choices.items()}, choices
 
 
 def _choose_cuda_graphs(prepared: Prepared, loss: Loss) -> Choice:

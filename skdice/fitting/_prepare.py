@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..nn import current_ranks, read_model, resolve_device, resolve_precision, works_on
+from ..nn import current_ranks, read_model, resolve_device, resolve_precision
 from ..tasks import Rows, Task, TeachableTask, TrainingSet, split_rows
 from ..text import TextReader
 from ._initial_weights import BEGINNINGS, Beginning, InitialWeights, Seen
@@ -61,11 +61,8 @@ class Prepared:
     order: Mapping[str, Any]  # state of the generator that draws the order of the texts
     initial: InitialWeights | None  # where the head begins; None if it begins as drawn
     facts: RowFacts  # of the training rows with labels
-    has_trained_head: bool  # whether the checkpoint brings a head of this task
     n_ranks: int  # processes that train together
-    takes_graphs: bool  # whether the device can run CUDA graphs
     choices: Mapping[str, Choice]  # those that encoding needs
-    opened: frozenset[str]  # the settings that the user left open
 
 
 def prepare(task: Task, given: Given) -> Prepared:
@@ -106,8 +103,6 @@ def prepare(task: Task, given: Given) -> Prepared:
     # Open parameters are chosen from the labelled rows alone, not from rows that a teacher
     # labelled.
     labels = labels if training is rows else task.facts(training)
-    values = vars(given.settings).items()
-    opened = {name for name, value in values if isinstance(value, str) and value == "auto"}
     return Prepared(
         given=given,
         settings=settings,
@@ -118,11 +113,8 @@ def prepare(task: Task, given: Given) -> Prepared:
         order=rng.bit_generator.state,
         initial=initial,
         facts=replace(facts, n_rows=len(training), labels=labels),
-        has_trained_head=task.head.continues(encoder.heads, encoder.n_labels),
         n_ranks=current_ranks(device).count,
-        takes_graphs=works_on(device),
         choices={**given.choices, **of_task, **of_head},
-        opened=frozenset(opened | ({"head_lr"} if settings.head_lr is None else set())),
     )
 
 

@@ -71,7 +71,7 @@ def train(plan: Plan) -> Trained:
         for run in plan.runs:
             net, failure = _train_network(plan, run, len(done))
             done.append((net, failure))
-            is_open = "lr" in plan.prepared.opened and not run.began_again
+            is_open = plan.settings.lr == "auto" and not run.began_again
             if is_open and isinstance(failure, NotLearningError | NotFiniteError):
                 return train(begin_again(plan, failure))
             if isinstance(failure, NotLearningError):
@@ -153,12 +153,13 @@ def _train_network(plan: Plan, run: Run, number: int) -> Done:
         later = None if number or own_part.rest is None else own_part.rest * n_own
         callbacks.append(("progress", FitProgress(shown, task.metric_name, later)))
     criterion = task.criterion(run.loss)
+    is_open = prepared.given.settings.precision == "auto"
     net = make_net(
         task,
         reader,
         criterion,
         **{name: getattr(settings, name) for name in NET_SETTINGS},
-        predict_precision="fp32" if "precision" in prepared.opened else settings.precision,
+        predict_precision="fp32" if is_open else settings.precision,
         callbacks=callbacks,
         verbose=is_shown,  # Whether callbacks of skorch print.
     )
@@ -188,9 +189,7 @@ def _train_network(plan: Plan, run: Run, number: int) -> Done:
                 net.partial_fit(sampler)
         except BaseException as caught:
             error = caught
-        finally:
-            if settings.peft_config is not None:
-                net.module_.merge_adapters()
+        net.module_.merge_adapters()
     return net, error
 
 
@@ -202,9 +201,14 @@ def _initialize(
     checkpoint = state = None
     with quiet_transformers():
         net.initialize()
-        module = net.module_
-        if module.trained_labels is not None:
-            _warn_of_other_classes(plan, module.trained_labels)
+        module, classes = net.module_, [str(label) for label in prepared.task.head.classes or ()]
+        if module.trained_labels is not None and classes not in ([], module.trained_labels):
+            is_kept = len(classes) == len(module.trained_labels)
+            warn(
+                f"model={os.fspath(settings.model)!r} was trained for the classes "
+                f"{list_some(module.trained_labels)}; those of this fit are {list_some(classes)}. "
+                f"It starts from {'that head, class by class' if is_kept else 'a new head'}."
+            )
         # The files of the base model are on this machine from here on.
         if directory is not None or ranks.count > 1:
             # If no state is kept, the first of several processes may have callbacks of its own.
@@ -230,15 +234,3 @@ def _initialize(
         for generator in generators_of(net.device):
             generator.manual_seed(int(own[0]))
     return checkpoint, state
-
-
-def _warn_of_other_classes(plan: Plan, trained: list[str]) -> None:
-    """Warn if the base model has a head of this task, for other classes."""
-    own = list(plan.prepared.task.head.model_config.get("id2label", {}).values())
-    if not own or own == trained:
-        return
-    goes_on = "a new head" if len(own) != len(trained) else "that head, class by class"
-    warn(
-        f"model={os.fspath(plan.settings.model)!r} was trained for the classes "
-        f"{list_some(trained)}; those of this fit are {list_some(own)}. It starts from {goes_on}."
-    )

@@ -88,17 +88,6 @@ class EpochFacts:
     has_trained_head: bool  # whether the checkpoint brings a head of this task
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PairFacts:
-    """What regressions say of training pairs, each of folds that it has not seen."""
-
-    n_folds: int  # 0 if a class would be missing where a fold is held out
-    has_groups: bool  # whether the pairs of a group are in one fold
-    gain: float  # by how much states of the encoder raise the log-likelihood of the labels
-    shares: np.ndarray  # of the network, those that were tried
-    likelihood: np.ndarray  # of the labels with each of these shares
-
-
 class Choice(NamedTuple):
     """What is taken for an open parameter, and why, in a sentence."""
 
@@ -344,19 +333,24 @@ def choose_head(n_folds: int, gain: float) -> Choice:
     return Choice("regression", f"{why} not seen, in {n_folds} folds, better than a guess.")
 
 
-def choose_similarities(facts: PairFacts) -> Choice:
-    """Give similarities the share of the logits that predicts held-out training pairs best."""
-    if not facts.n_folds:
+def choose_similarities(
+    n_folds: int, has_groups: bool, gain: float, likelihood: Mapping[float, float]
+) -> Choice:
+    """Give similarities the share of the logits that predicts held-out training pairs best.
+
+    ``likelihood`` is the log-likelihood of their labels, for each share of the network.
+    """
+    if not n_folds:
         lack, folds = "A class has a single training pair", "folds"
-        if facts.has_groups:
+        if has_groups:
             lack, folds = "A class is in too few groups", "folds that keep groups together"
         return Choice(0.0, f"{lack}, so {folds} cannot show how much similarities are worth.")
-    if not is_informed(facts.n_folds, facts.gain):
+    if not is_informed(n_folds, gain):
         both = "so the network and the similarities count equally"
         return Choice(0.5, f"The encoder tells nothing of the pairs before training, {both}.")
     # The mean over all shares, each weighted by the likelihood of the labels with it.
-    network = round(float(softmax(facts.likelihood) @ facts.shares), 2)
-    folds = f"{facts.n_folds} folds{' that keep groups together' if facts.has_groups else ''}"
+    network = round(float(softmax([*likelihood.values()]) @ [*likelihood]), 2)
+    folds = f"{n_folds} folds{' that keep groups together' if has_groups else ''}"
     why = "With this share of the log-odds, training pairs that were held out are predicted best"
     return Choice(round(1 - network, 2), f"{why}, in {folds}.")
 
@@ -414,9 +408,3 @@ def table_of(choices: Mapping[str, Choice]) -> pd.DataFrame:
     values = pd.Series([choice.value for choice in choices.values()], dtype=object)
     reasons = [choice.why for choice in choices.values()]
     return pd.DataFrame({"parameter": list(choices), "value": values, "why": reasons})
-
-
-def with_choices(table: pd.DataFrame, found: Mapping[str, Choice]) -> pd.DataFrame:
-    """Return a table with other choices, in place of those of the same parameters."""
-    kept = table[~table["parameter"].isin(found)]
-    return pd.concat([kept, table_of(found)], ignore_index=True)

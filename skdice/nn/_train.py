@@ -215,8 +215,7 @@ class _EndOfEpoch(skc.Callback):
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         steps = net.steps_
-        if steps.ranks.count > 1:
-            steps.is_stopped = any(steps.ranks.gather(steps.is_stopped))
+        steps.is_stopped = any(steps.ranks.gather(steps.is_stopped))
         if self.training.checkpoint is not None:
             state = self.training.state_of(net)
             if steps.ranks.index == 0:

@@ -150,18 +150,12 @@ def split_rows(
     return np.setdiff1d(np.arange(n_rows), valid), np.sort(valid)
 
 
-def split_folds(
-    rows: Rows, groups: Sequence[Any] | None, n_folds: int, seed: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the training and test rows of each fold, split by groups or else by classes.
-
-    The groups are those of the rows or, if the rows have none, those that are given.
-    """
-    groups = groups if rows.groups is None else rows.groups
+def split_folds(rows: Rows, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the training and test rows of each fold, split by groups or else by classes."""
     kinds: Iterable[Any] = range(len(rows))
     kind, needed = KFold, "two rows"
-    if groups is not None:
-        kind, needed, kinds = GroupKFold, "rows of two groups", groups
+    if rows.groups is not None:
+        kind, needed, kinds = GroupKFold, "rows of two groups", rows.groups
     elif (strata := rows.strata) is not None:
         kind, needed, kinds = StratifiedKFold, "two rows of each class", strata
     number, distinct = number_distinct(kinds)

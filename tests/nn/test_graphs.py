@@ -56,7 +56,7 @@ def replays(monkeypatch):
     monkeypatch.setattr(_graphs, "capture", counted)
     if DEVICE == "cpu":
         monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
-        monkeypatch.setattr("skdice.fitting._prepare.works_on", lambda device: True)
+        monkeypatch.setattr("skdice.fitting._plan.works_on", lambda device: True)
     return found
 
 
