@@ -7,7 +7,6 @@ import functools
 import json
 import math
 import os
-import threading
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -153,22 +152,18 @@ def _reach_hub(model: str) -> None:
         raise OSError(str(error)) from error
 
 
-_LOCK = threading.RLock()
-
-
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
     """Silence transformers' logging and progress bars inside the block; threads take turns."""
     from transformers.utils import logging
 
-    with _LOCK:
+    # transformers imports accelerate, which adds a filter; that is removed again.
+    with FILTERS, warnings.catch_warnings():
         verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         try:
-            # transformers imports accelerate, which adds a filter; that is removed again.
-            with FILTERS, warnings.catch_warnings():
-                yield
+            yield
         finally:
             logging.set_verbosity(verbosity)
             if bar:

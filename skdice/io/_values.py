@@ -2,7 +2,6 @@
 
 import math
 import os
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -55,16 +54,11 @@ def _make_array(parts: list[Any]) -> np.ndarray:
     return np.fromiter(values, dtype=dtype, count=len(values)).reshape(shape)
 
 
-def _make_table(parts: list[Any]) -> pd.DataFrame:
-    name, index, columns = parts
-    return pd.DataFrame(dict(columns), index=pd.Index(index, name=name))
-
-
 def _parts_of_object(value: Any) -> list[Any]:
     if isinstance(value, Loss):
         parts = value.get_params(deep=False)
     elif isinstance(value, Task | Decision):
-        parts = {known.name: getattr(value, known.name) for known in fields(value)}
+        parts = vars(value)
     else:
         parts = value._asdict()
     return [class_name(type(value)), list(parts.items())]
@@ -107,6 +101,6 @@ _KINDS: dict[str, tuple[Any, Any, Any]] = {
     "table": (
         pd.DataFrame,
         lambda t: [t.index.name, t.index.to_numpy(), [[key, t[key].to_numpy()] for key in t]],
-        _make_table,
+        lambda parts: pd.DataFrame(dict(parts[2]), index=pd.Index(parts[1], name=parts[0])),
     ),
 }

@@ -28,7 +28,7 @@ from ..metrics import RowCounts
 from ..tasks import Rows, split_rows
 from ._decision import tune_decision
 from ._loss_comparison import LossComparison, ScoredRun
-from ._space import SWITCHED, switch_loss
+from ._space import SWITCHED
 
 # A training loss that fell by more in the last epoch was not near its floor. With 200 sentences of
 # CoNLL03, cross-entropy fell by 72, 27 and 12 % in the last of 2, 4 and 8 epochs; its F1 on other
@@ -206,7 +206,7 @@ def _prepare(
 ) -> BaseEstimator:
     """Return a checked estimator to fit; loss parameters that are not given become None."""
     prefix, _ = final_step(estimator)
-    settings = switch_loss(parameters) | {"random_state": seed}
+    settings = {**dict.fromkeys(SWITCHED), **parameters, "random_state": seed}
     named = {f"{prefix}{name}": value for name, value in settings.items()}
     with _noted(f"This is about losses[{label!r}]."):
         prepared = with_parameters(silenced(estimator), named)

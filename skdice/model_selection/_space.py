@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 Space: TypeAlias = "Callable[[BaseTrial], Mapping[str, Any]]"
 
-# The parameters of estimators that are set anew with their loss; K is for class weights.
+# The parameters of estimators that are set anew with their loss, since a value that was set for one
+# loss has another meaning for the next one; K is for class weights.
 SWITCHED = (*LOSS_PARAMETERS, "K")
 SEARCHED_LOSSES = ("ce", "wce", "focal", "dice", "tversky", "dsc")
 # The range of each parameter that is drawn with a loss, and whether its logarithm is uniform.
@@ -36,14 +37,6 @@ _RANGES = {
 }
 # The default space has rates from the estimator's divided by this to the estimator's times this.
 _LR_REACH = 4.0
-
-
-def switch_loss(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return a loss and its parameters, and None for each loss parameter that is not given.
-
-    A value that was set for one loss has another meaning for the next one.
-    """
-    return dict.fromkeys(f"{prefix}{name}" for name in SWITCHED) | dict(parameters)
 
 
 def suggest_loss(
@@ -160,7 +153,7 @@ def draw_parameters(space: Space, trial: BaseTrial, estimator: BaseEstimator) ->
         )
     known, parameters = estimator.get_params(), dict(drawn)
     for name, loss in drawn.items():
-        resets = switch_loss({}, name.removesuffix("loss"))
+        resets = dict.fromkeys(name.removesuffix("loss") + other for other in SWITCHED)
         if name.rpartition("__")[2] == "loss" and resets.keys() <= known.keys():
             if isinstance(loss, str):
                 loss_parameters(loss)  # An unknown name is refused before anything is fitted.

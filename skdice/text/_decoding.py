@@ -217,15 +217,13 @@ def write_tags(
     has_ends = "E" in letters
     letters.update(roles or {})
     tags = ["O"] * n_words
-    end_of_label: dict[str, int] = {}
     for start, end, label, *_ in spans:
         names = ["I"] * (end - start)
         if has_ends:
             names[0], names[-1] = ("B", "E") if end - start > 1 else ("S", "S")
-        elif scheme == "IOB2" or end_of_label.get(label) == start:
+        elif scheme == "IOB2" or tags[start - 1][2:] == label:
             names[0] = "B"  # IOB1 writes B only to part two entities of one label.
         tags[start:end] = [f"{letters[name]}-{label}" for name in names]
-        end_of_label[label] = end
     return tags
 
 

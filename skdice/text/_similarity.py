@@ -52,10 +52,7 @@ class Similarities(NamedTuple):
         texts = [text for pair in pairs for text in pair]
         of_text, frequencies = np.repeat(weight, 2), {}
         for kind in _TERMS:
-            terms = _count(kind, texts)
-            counts = np.bincount(
-                terms.indices, np.repeat(of_text, np.diff(terms.indptr)), minlength=_N_BUCKETS
-            )
+            counts = of_text @ _count(kind, texts).astype(bool)
             buckets = np.flatnonzero(counts > 1)
             frequencies[kind] = buckets.astype(np.int32), counts[buckets].astype(np.float32)
         return cls(float(of_text.sum()), frequencies, np.zeros((5, n_classes)), np.zeros(n_classes))

@@ -53,9 +53,7 @@ def ranges(start: np.ndarray, stop: np.ndarray) -> np.ndarray:
 
 def offsets_from_lengths(lengths: Sequence[int] | np.ndarray) -> NDArray[np.int64]:
     """Return where rows of the given lengths start and end, of shape (n_rows + 1,)."""
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
+    return np.cumulative_sum(lengths, include_initial=True, dtype=np.int64)
 
 
 @dataclass(frozen=True)
