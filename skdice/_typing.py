@@ -45,6 +45,8 @@ Labels: TypeAlias = Sequence[Hashable] | np.ndarray | pd.Series | Column
 Indicators: TypeAlias = Sequence[Sequence[int]] | np.ndarray | pd.DataFrame | Table
 Numbers: TypeAlias = Sequence[float] | np.ndarray | pd.Series | Column
 Weights: TypeAlias = Numbers | float | None
+# The training and the test rows of each fold.
+Splits: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]
 Questions: TypeAlias = (
     Sequence[Mapping[str, str] | Sequence[str]] | np.ndarray | pd.DataFrame | Table
 )

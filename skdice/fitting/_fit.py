@@ -1,14 +1,15 @@
 """The layers of a fit: rows with labels; on it a teacher; on it folds; on it all that was given."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
 from .._inputs import count_of
+from .._typing import Splits
 from ..exceptions import silent, told_once
 from ..losses import LossName
 from ..tasks import Network, Rows, Task, TeachableTask, TeacherLabels, in_columns, split_folds
@@ -25,8 +26,6 @@ _N_TEACHERS = 3
 N_FOLDS = 5
 # Losses that "cv" compares.
 _CV_LOSSES: tuple[LossName, ...] = ("ce", "dice")
-# The training and the test rows of each fold.
-_Splits: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 class Outcome(NamedTuple):
@@ -169,7 +168,7 @@ def _compare_losses(task: Task, given: Given) -> Choice:
 
 
 def _fit_parts(
-    task: Task, given: Given, splits: _Splits
+    task: Task, given: Given, splits: Splits
 ) -> Iterator[tuple[Fitted, Network, np.ndarray]]:
     """Fit the training rows of each split; yield the fit, its network and the test rows."""
     for n_before, (learned, test) in enumerate(splits):
@@ -185,7 +184,7 @@ def _fit_parts(
         yield fitted, network_of(fitted.task, fitted.net, fitted.reader, settings), test
 
 
-def _find_errors(task: Task, rows: Rows, splits: _Splits, loss: Any) -> dict[int, ValueError]:
+def _find_errors(task: Task, rows: Rows, splits: Splits, loss: Any) -> dict[int, ValueError]:
     """Return why no network can learn from the training rows of a fold, by its number from 1 on."""
     errors = {}
     for i, (learned, _) in enumerate(splits, 1):

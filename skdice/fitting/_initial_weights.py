@@ -1,6 +1,6 @@
 """Where a head begins: a regression on the states of the encoder, for pairs one on similarities."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from .._pretrained import quiet_transformers
+from .._typing import Splits
 from ..exceptions import silent
 from ..nn import Encoder, PairModule, current_ranks, denormals_flushed, features_of, seeded
 from ..tasks import Classifying, Rows, Task, TaskName
@@ -25,8 +26,6 @@ from .auto import Choice, choose_head, choose_similarities, is_informed
 _C, _MOST_ROWS, _C_SIMILAR = 0.003, 2000, 0.1
 # Folds in which both are compared, and the shares of the network that are tried.
 _N_FOLDS, _SHARES = 5, np.linspace(0, 1, 21)
-# The training and the test rows of each fold.
-_Splits: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 class InitialWeights(NamedTuple):
@@ -64,7 +63,7 @@ class _Regression:
     used: np.ndarray  # the rows that the regression sees
     slope: np.ndarray
     bias: np.ndarray
-    folds: _Splits
+    folds: Splits
     log_p: np.ndarray  # log-probabilities of the classes of these rows, out of fold
     gain: float  # by how much the states raise the log-likelihood of the labels, out of fold
 
@@ -199,7 +198,7 @@ def _regress(task: Classifying, seen: Seen) -> _Regression | None:
         )
 
 
-def _folds(target: np.ndarray, n_classes: int, groups: np.ndarray | None) -> _Splits:
+def _folds(target: np.ndarray, n_classes: int, groups: np.ndarray | None) -> Splits:
     """Return up to five folds, by groups if there are; none unless all are trained on all classes.
 
     A class with one row, or with the rows of one group, would be missing where it is held out.
@@ -227,7 +226,7 @@ def _fit(
 
 
 def _out_of_fold(
-    C: float, features: np.ndarray, target: np.ndarray, weight: np.ndarray, folds: _Splits
+    C: float, features: np.ndarray, target: np.ndarray, weight: np.ndarray, folds: Splits
 ) -> np.ndarray:
     """Return logits of shape (n_rows, n_classes), by regressions that have not seen the row."""
     logits = np.empty((len(target), target.max() + 1))

@@ -208,5 +208,5 @@ def _choose_cuda_graphs(prepared: Prepared, loss: Loss) -> Choice:
 
 def open_rates(encoder: Encoder, *, has_adapters: bool) -> tuple[float, float]:
     """Return the learning rates of the encoder and of a new head that are taken for "auto"."""
-    head = auto.choose_head_lr(encoder, has_adapters, lr=None, has_trained_head=False)
-    return auto.choose_lr(encoder, has_adapters).value, head.value
+    new = auto.choose_lr(encoder, has_adapters=True)
+    return auto.choose_lr(encoder, has_adapters).value, new.value

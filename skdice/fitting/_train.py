@@ -35,8 +35,6 @@ from ._plan import Plan, Run, begin_again
 from ._settings import Settings
 
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
-
-
 # A network that has been trained, and the error that ended its training, if one did.
 Done: TypeAlias = tuple[TextNet, BaseException | None]
 

@@ -295,10 +295,9 @@ def choose_head_lr(
     if has_trained_head:
         why = "The head is trained already, so it learns at the rate of the encoder."
         return Choice(choose_lr(encoder, has_adapters).value, why)
-    plain = choose_lr(encoder, has_adapters).value / (CONSTANTS["new"].value if has_adapters else 1)
     times = f"{CONSTANTS['new'].value:.0f} times the rate of a whole encoder"
     why = f"The checkpoint has no head for this task, so the head learns at {times}."
-    return Choice(CONSTANTS["new"].value * plain, why)
+    return Choice(choose_lr(encoder, has_adapters=True).value, why)  # That of all new weights.
 
 
 def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:

@@ -30,6 +30,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._digest import digest
 from .._parameters import make_rng, not_allowed
 from .._pipeline import with_parameters
+from .._typing import Splits
 from ..exceptions import warn
 from ._space import Space, draw_parameters
 
@@ -47,7 +48,7 @@ class Objective:
     estimator: BaseEstimator
     X: Any
     y: Any
-    splits: Sequence[tuple[np.ndarray, np.ndarray]]  # training and test rows
+    splits: Splits
     scorer: Callable[..., Any]
     weights: Mapping[str, np.ndarray]  # for fit
     space: Space

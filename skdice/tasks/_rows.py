@@ -9,7 +9,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils.validation import _num_samples
 
 from .._inputs import check_groups, check_sample_weight, describe, number_distinct
-from .._typing import T
+from .._typing import Splits, T
 from ..exceptions import hidden
 
 # A sentence of words or tags, or one or two texts.
@@ -150,7 +150,7 @@ def split_rows(
     return np.setdiff1d(np.arange(n_rows), valid), np.sort(valid)
 
 
-def split_folds(rows: Rows, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def split_folds(rows: Rows, n_folds: int, seed: int) -> Splits:
     """Return the training and test rows of each fold, split by groups or else by classes."""
     kinds: Iterable[Any] = range(len(rows))
     kind, needed = KFold, "two rows"
