@@ -27,7 +27,7 @@ PARTS = {
         CORPORA[:4],
     ),
     "first": (("half random", "spread, then least confident", "spread, then random"), CORPORA[:4]),
-    "learners": (("random, for ce", "dice for ce", "ce for ce"), ("BTC", "re3d")),
+    "learners": (("dice for ce",), ("BTC", "re3d")),
     "encoders": (("random, for MPNet", "MiniLM for MPNet"), ("CoNLL03",)),
 }
 

@@ -64,8 +64,7 @@ def report(runs: pd.DataFrame) -> str:
     """Return the tables: gains over random rows at equal time, and what each run found."""
     names, rows = runs["contender"].unique().tolist(), []
     for name in (name for name in names if not name.startswith("random")):
-        of = name.rpartition(" for ")[2]
-        baseline = f"random, for {of}" if of in ("ce", "MPNet") else "random"
+        baseline = "random, for MPNet" if name.endswith("for MPNet") else "random"
         if baseline not in names:
             continue
         row: dict[str, str] = {"contender": name}
