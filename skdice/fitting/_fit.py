@@ -92,13 +92,8 @@ def _labelled(task: Task, given: Given) -> Given:
         return given
     training, valid, _ = given.split()
     n_teachers = max(_N_TEACHERS, given.settings.n_members)
-    settings = replace(
-        given.settings,
-        n_members=n_teachers,
-        validation_fraction=None,
-        checkpoint_dir=None,
-        callbacks=None,
-    )
+    left_out: dict[str, Any] = dict.fromkeys(("validation_fraction", "checkpoint_dir", "callbacks"))
+    settings = replace(given.settings, n_members=n_teachers, **left_out)
     share = n_teachers / (n_teachers + given.settings.n_members)
     teacher = replace(
         given.within(share),

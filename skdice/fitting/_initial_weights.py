@@ -129,9 +129,8 @@ def _begin_pairs(task: Any, seen: Seen) -> Beginning:
     choice = choose_similarities(len(folds), seen.rows.groups is not None, found.gain, likelihood)
     share = current_ranks(seen.settings.device).gather(round(1 - choice.value, 2))[0]
     slope = slope / scaler.scale_
-    similarities = similarities._replace(
-        slope=slope.T, start=start - slope @ scaler.mean_, share=share
-    )
+    start = start - slope @ scaler.mean_
+    similarities = similarities._replace(slope=slope.T, start=start, share=share)
     initial = InitialWeights(None, None, share)
     if is_informed(len(folds), found.gain):
         initial = InitialWeights(found.slope, found.bias, share)

@@ -32,10 +32,9 @@ _STUDY, _RESULTS = "benchmarks/STUDY.md#", "benchmarks/RESULTS.md#"
 _ENCODERS, _FIRST = f"{_RESULTS}other-encoders", f"{_RESULTS}a-first-fit"
 _SIXTH = f"{_STUDY}the-sixth-edition"
 _SAMPLED, _LENGTH = f"{_RESULTS}sampled-epochs", f"{_STUDY}the-fifth-edition"
-_RARE = f"{_RESULTS}thresholds-of-rare-pairs"
 _QUERIES = f"{_RESULTS}asking-for-entities-bert-mrc-against-tagging-words"
 _MEMORY = f"{_RESULTS}set-losses-that-remember-steps"
-_SHAPES = f"{_RESULTS}shapes-that-are-left-out"
+_RARE, _SHAPES = f"{_RESULTS}thresholds-of-rare-pairs", f"{_RESULTS}shapes-that-are-left-out"
 _REGRESSED = f"{_RESULTS}texts-whose-head-begins-as-a-regression"
 CONSTANTS = {
     "many_entities": Constant(5000, "entities from which on dice is taken, and no CRF", _SIXTH),
