@@ -165,7 +165,13 @@ def test_rows_are_labelled_until_the_budget_is_spent(places, short_rounds):
     texts = report_labels(pd.DataFrame([row, random, other]))
     gain = f1_of_labels(pd.Series(row), (0.3, 6.0)) - f1_of_labels(pd.Series(random), (0.3, 6.0))
     assert f"| {gain:+.1f} " in texts
-    assert "MiniLM for MPNet | " not in texts.partition("Means")[0], "it has no baseline"
+    assert "MiniLM for MPNet | " not in texts.partition("What each run")[0], "it has no baseline"
+
+
+def test_a_run_that_is_scored_at_its_end_has_no_score_before():
+    run = {"curve": "[[9, 50, 5, NaN], [18, 99, 22, 20.0]]", "mean_words": 0.6, "mean_marks": 0.06}
+    assert f1_of_labels(pd.Series(run)) == 20
+    assert np.isnan(f1_of_labels(pd.Series(run), share=0.5))
 
 
 def test_the_study_of_labels_goes_on_where_it_stopped(places, tmp_path, capsys):

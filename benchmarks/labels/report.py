@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,26 +18,28 @@ COSTS = ((0.3, 3.0), (0.15, 3.0), (0.6, 3.0), (0.3, 1.5), (0.3, 6.0))
 def f1_at(run: pd.Series, seconds: Sequence[float] = SECONDS, share: float = 1.0) -> float:
     """Return the F1 after a share of the budget, on a line between two rounds.
 
-    A curve that ends before has its last F1.
+    A curve that ends before has its last F1. A run that is scored at its end alone has that F1 at
+    the budget, and NaN before.
     """
     curve = np.array(json.loads(run["curve"]), dtype=float)
     spent = curve[:, 1:3] @ np.array(seconds)
     budget = N_BUDGET * (run["mean_words"] * seconds[0] + run["mean_marks"] * seconds[1])
     is_scored = ~np.isnan(curve[:, 3])
-    return float(np.interp(share * budget, spent[is_scored], curve[is_scored, 3]))
+    before = curve[-1, 3] if share == 1 else np.nan
+    return float(np.interp(share * budget, spent[is_scored], curve[is_scored, 3], left=before))
 
 
-def gains(runs: pd.DataFrame, contender: str, baseline: str, seconds: Sequence[float]) -> pd.Series:
+def gains(runs: pd.DataFrame, contender: str, baseline: str, **when: Any) -> pd.Series:
     """Return by how much F1 exceeds that of the baseline, as the mean over draws of each corpus."""
-    f1 = runs.assign(f1=runs.apply(f1_at, axis=1, seconds=seconds))
+    f1 = runs.assign(f1=runs.apply(f1_at, axis=1, **when))
     table = f1.pivot(index=["corpus", "draw"], columns="contender", values="f1")
     return (table[contender] - table[baseline]).dropna().groupby("corpus").mean()
 
 
 def interval(values: np.ndarray) -> str:
-    """Return a mean with its 95 % interval."""
+    """Return a mean with its 95 % interval, if there are several values."""
     if len(values) < 2:
-        return f"{values.mean():+.1f}"
+        return "".join(map("{:+.1f}".format, values))
     half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
     return f"{values.mean():+.1f} ({values.mean() - half:+.1f} to {values.mean() + half:+.1f})"
 
@@ -69,11 +72,13 @@ def report(runs: pd.DataFrame) -> str:
             continue
         row: dict[str, str] = {"contender": name}
         for seconds in COSTS:
-            by_corpus = gains(runs, name, baseline, seconds)
+            by_corpus = gains(runs, name, baseline, seconds=seconds)
             row[f"{seconds[0]:g} s a word, {seconds[1]:g} s a mark"] = interval(
                 by_corpus.to_numpy()
             )
             if seconds == SECONDS:
+                half = gains(runs, name, baseline, share=0.5)
+                row["after half of the time"] = interval(half.to_numpy())
                 row |= {corpus: f"{gain:+.1f}" for corpus, gain in by_corpus.items()}
         rows.append(row)
     types = runs["types"].map(json.loads)
@@ -84,10 +89,9 @@ def report(runs: pd.DataFrame) -> str:
         entities=[sum(of_run.values()) for of_run in types],
         of_the_rarest_type=[min(of_run.values(), default=0) for of_run in types],
     )
-    means = found.groupby(["corpus", "contender"], sort=False).mean().drop(columns="draw")
     # A sign before a number is kept.
     gained = pd.DataFrame(rows).fillna("").to_markdown(index=False, disable_numparse=True)
     return (
         f"F1 less that of random rows at equal time, by its cost, and by corpus:\n\n{gained}\n\n"
-        f"Means over draws:\n\n{means.round(1).reset_index().to_markdown(index=False)}"
+        f"What each run found:\n\n{found.round(1).to_markdown(index=False)}"
     )

@@ -37,7 +37,7 @@ class DiceQueryTagger(WordTagger[Querying]):
         beside the query. An entity that no window has as a whole cannot be found.
     queries
         What to ask for each label. Labels without a query get a default one, if they are common
-        (PER, LOC, ORG, Disease, ...), or else their name. If others have one, a warning tells.
+        (PER, LOC, ORG, Disease, ...), or else their name, with a warning if others have a query.
     span_weights
         Weights of the losses of starts, ends and matches; divided by their sum.
     match_candidates
