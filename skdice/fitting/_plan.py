@@ -58,7 +58,7 @@ def choose(prepared: Prepared) -> Plan:
     settings, seed, asked = prepared.settings, prepared.given.seed, prepared.given.settings
     epoch, data, of_ratio = _choose_epoch(prepared)
     name, loss, of_loss = _choose_loss(settings, epoch, data)
-    schedule, of_schedule = _choose_schedule(settings, epoch, loss)
+    schedule, of_schedule = _choose_schedule(settings, epoch)
     of_machine = auto.choose_machine(torch.device(settings.device).type, settings.precision)
     choices = {**prepared.choices, **of_ratio, **of_loss, **of_schedule}
     choices |= {name: of_machine[name] for name in of_machine if getattr(asked, name) == "auto"}
@@ -175,12 +175,12 @@ def _choose_loss(
 
 
 def _choose_schedule(
-    settings: Settings, facts: EpochFacts, loss: Loss
+    settings: Settings, facts: EpochFacts
 ) -> tuple[dict[str, Any], dict[str, Choice]]:
     """Return the epochs and the rates of each network; warn of too few epochs."""
     encoder, adapted = facts.rows.encoder, facts.rows.has_adapters
     given = None if settings.lr == "auto" else float(settings.lr)
-    usual = auto.choose_max_epochs(facts, loss.separable)
+    usual = auto.choose_max_epochs(facts)
     found = {"max_epochs": settings.max_epochs, "lr": given, "head_lr": settings.head_lr}
     choices: dict[str, Choice] = {}
     if settings.max_epochs == "auto":

@@ -44,8 +44,7 @@ CONSTANTS = {
     "queries": Constant(2, "times the presentations, and part of the ratio, for queries", _QUERIES),
     "steps": Constant(200, "optimiser steps that a fit makes at least", _FIRST),
     "fewest_epochs": Constant(3, "epochs at least, and of heads that are regressions", _REGRESSED),
-    "most_epochs": Constant(30, "epochs at most, and of few with a mean over items", _LENGTH),
-    "set_epochs": Constant(13, "epochs at most of entities with a set loss", _LENGTH),
+    "most_epochs": Constant(30, "epochs at most, and of few sentences with entities", _LENGTH),
     "few": Constant(250, "sentences with the most epochs", _LENGTH),
     "few_positives": Constant(100, "positives with a low threshold at most", _RARE),
     "lr": Constant(0.46, "learning rate times hidden units times layers", _ENCODERS),
@@ -221,12 +220,11 @@ def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
     return Choice(round(memory, 1), why)
 
 
-def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
+def choose_max_epochs(facts: EpochFacts) -> Choice:
     """Show texts with positives about 1,200 times, in at least about 200 steps.
 
     Over sentences with entities, the epochs fall with the square root of their number, so that
-    twice the sentences have 1.4 times the steps. ``is_mean`` says whether the loss is a mean over
-    items, as cross-entropy is; others learn faster and have 13 epochs at most.
+    twice the sentences have 1.4 times the steps.
     """
     fewest, most = int(CONSTANTS["fewest_epochs"].value), int(CONSTANTS["most_epochs"].value)
     if facts.begins_trained:
@@ -243,9 +241,6 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
         few, wanted = CONSTANTS["few"].value, float(most)
         wanted *= math.sqrt(few / max(n_positive, few))
         aim = f"{most} epochs of {few:.0f} sentences, half of that of four times as many"
-        if not is_mean:
-            wanted = min(wanted, CONSTANTS["set_epochs"].value)
-            aim = f"{aim}, but at most {CONSTANTS['set_epochs'].value:.0f}"
     of_steps = math.ceil(CONSTANTS["steps"].value / n_steps)
     epochs = max(min(max(math.ceil(wanted), fewest), most), of_steps)
     least = f"at least {CONSTANTS['steps'].value:.0f} steps"

@@ -40,8 +40,6 @@ EPOCH = {
 
 def choose(parameter, encoder=ENCODER, **given):
     """Return what a rule takes: facts go to the values that have them, the rest to the rule."""
-    if parameter == "max_epochs":
-        given = {"is_mean": True, **given}
     given["encoder"] = encoder
     labels = LabelFacts(**{name: given.pop(name) for name in OF_LABELS if name in given})
     rows = RowFacts(**{name: given.pop(name, ROWS[name]) for name in ROWS}, labels=labels)
@@ -152,24 +150,20 @@ def test_auto_in_each_estimator(estimator, loss, rows, expected, quick_bert):
     (2000, 10, 30),
 ])  # fmt: skip
 def test_epochs_count_steps_and_texts_with_positives(n_steps, n_positive, epochs):
-    chosen = choose("max_epochs", n_steps=n_steps, n_positive=n_positive, is_mean=False)
+    chosen = choose("max_epochs", n_steps=n_steps, n_positive=n_positive)
     assert chosen.value == epochs
     facts = {"task": "query-tagging", "n_steps": n_steps, "n_positive": 2 * n_positive}
-    assert choose("max_epochs", **facts, is_mean=True).value == epochs
+    assert choose("max_epochs", **facts).value == epochs
 
 
-@pytest.mark.parametrize(
-    "n, of_set, of_mean", [(50, 50, 50), (250, 13, 30), (1000, 13, 15), (5000, 7, 7)]
-)
-def test_epochs_of_sentences_with_entities_fall_slowly(n, of_set, of_mean):
+@pytest.mark.parametrize("n, epochs", [(50, 50), (250, 30), (1000, 15), (5000, 7)])
+def test_epochs_of_sentences_with_entities_fall_slowly(n, epochs):
     n_texts = np.array([n - n // 4, n // 4])
     facts = {"n_steps": -(-n // 16), "n_texts": n_texts, "n_positive": n - n // 4}
-    for is_mean, epochs in ((False, of_set), (True, of_mean)):
-        chosen = choose("max_epochs", has_entities=True, **facts, is_mean=is_mean)
-        assert chosen.value == epochs
+    assert choose("max_epochs", has_entities=True, **facts).value == epochs
     # Rare entities, as tags without entities, go by presentations.
-    is_rare = choose("max_epochs", has_entities=True, ratio=2.0, **facts, is_mean=True)
-    assert is_rare.value == choose("max_epochs", **facts, is_mean=True).value
+    is_rare = choose("max_epochs", has_entities=True, ratio=2.0, **facts)
+    assert is_rare.value == choose("max_epochs", **facts).value
 
 
 class TestTooFewEpochs:
@@ -289,7 +283,7 @@ def test_rules(parameter, facts, value, why):
     ({"begins_trained": True}, "3 epochs, because the head starts from a logistic regression."),
 ])  # fmt: skip
 def test_epochs_are_explained(facts, why):
-    assert why in choose("max_epochs", **facts, is_mean=True).why
+    assert why in choose("max_epochs", **facts).why
 
 
 @pytest.mark.parametrize("case", quick(["tagger", "texts", "queries"], CASES))
