@@ -161,6 +161,8 @@ def _warn_of_few(
     every, decisions = np.arange(len(rows)), [fitted, tuned]
     for fold in range(min(_N_FOLDS, len(rows))):
         some = every[every % _N_FOLDS != fold]
+        if not len(some) or (rows.weight is not None and not rows.weight[some].any()):
+            continue
         with silent():
             decisions.append(fitted.tune(rows.take(some), [scores[i] for i in some], goal_on(some)))
     for name, value in tuned.decision_attributes.items():
