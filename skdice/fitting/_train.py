@@ -1,5 +1,6 @@
 """The training of a plan: its runs, one network each, and how these become one."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -39,6 +40,10 @@ _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 Done: TypeAlias = tuple[TextNet, BaseException | None]
 
 
+# A first try is kept if its loss is below this share of that of the second one: judgement.
+_LOWER = 0.95
+
+
 class Kept(NamedTuple):
     """The network that is kept, and which runs are in it."""
 
@@ -65,14 +70,19 @@ def train(plan: Plan) -> Trained:
     """
     done: list[Done] = []
     kept = error = None
+    may_begin_again = plan.settings.lr == "auto" and not plan.runs[0].began_again
     try:
         for run in plan.runs:
             net, failure = _train_network(plan, run, len(done))
             done.append((net, failure))
-            is_open = plan.settings.lr == "auto" and not run.began_again
-            if is_open and isinstance(failure, NotLearningError | NotFiniteError):
-                return train(begin_again(plan, failure))
-            if isinstance(failure, NotLearningError):
+            if may_begin_again and isinstance(failure, NotLearningError | NotFiniteError):
+                again, may_begin_again = train(begin_again(plan, failure)), False
+                first, second = _last_loss(net), _last_loss(again.kept.net)
+                if isinstance(failure, NotFiniteError) or again.error or first > _LOWER * second:
+                    return again
+                what = f"{second:.4f} in place of {first:.4f}, so the first one is kept"
+                warn(f"The second try ended with a higher training loss, {what}.")
+            elif isinstance(failure, NotLearningError):
                 warn(
                     f"The second try, with the learning rate {run.lr:.2g}, learned nothing either. "
                     f"{failure} Another lr or loss, or more epochs may help."
@@ -105,6 +115,12 @@ def train(plan: Plan) -> Trained:
     }
     runs = pd.DataFrame(columns, index=pd.RangeIndex(1, len(plan.runs) + 1, name="run"))
     return Trained(plan, kept, runs, history_of(nets), error)
+
+
+def _last_loss(net: TextNet) -> float:
+    """Return the training loss of the last epoch."""
+    losses = [row["train_loss"] for row in net.history if "train_loss" in row]
+    return float(losses[-1]) if losses else math.inf
 
 
 def _keep(plan: Plan, done: Sequence[Done], *, is_whole: bool) -> Kept:
@@ -149,7 +165,7 @@ def _train_network(plan: Plan, run: Run, number: int) -> Done:
             shown = f"{shown}, {prepared.given.network} {number + 1} of {len(plan.runs)}"
         # The first network tells how long all of them take.
         later = None if number or own_part.rest is None else own_part.rest * n_own
-        callbacks.append(("progress", FitProgress(shown, task.metric_name, later)))
+        callbacks.append(("skdice_progress", FitProgress(shown, task.metric_name, later)))
     criterion = task.criterion(run.loss)
     is_open = prepared.given.settings.precision == "auto"
     net = make_net(
