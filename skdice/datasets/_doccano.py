@@ -60,6 +60,7 @@ def read_doccano(path: FilePath, *, offsets: str = "utf-16") -> tuple[list[str],
             for _ in get_field(place, example, key, list) if example.get(key) else ():
                 left_out[what].append(row)
         keys = [key for key in ("label", "labels", "entities") if example.get(key) is not None]
+        keys.sort(key=lambda key: not example[key])  # Empty ones come last.
         if not keys:
             left_out["texts without annotations"].append(row)
             continue

@@ -74,6 +74,7 @@ class TestSpans:
         (read_doccano, {"text": "👨🏻x", "label": [[4, 5, "X"], [0, 4, "E"]]}, "👨🏻 x"),
         (read_doccano, {"text": "Anna x", "label": [[0, 4, "PER"]], "Comments": []}, "Anna"),
         (read_doccano, {"text": "Anna x", "labels": [[0, 4, "PER"]], "id": 3}, "Anna"),
+        (read_doccano, {"text": "Anna x", "label": [], "entities": [[0, 4, "PER"]]}, "Anna"),
         (read_doccano,
          {"text": "a b", "entities": [{"label": "A", "start_offset": 0, "end_offset": 1}]}, "a"),
         (read_label_studio, task([]), ""),
