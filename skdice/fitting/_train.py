@@ -1,6 +1,5 @@
 """The training of a plan: its runs, one network each, and how these become one."""
 
-import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -38,8 +37,6 @@ from ._settings import Settings
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 # A network that has been trained, and the error that ended its training, if one did.
 Done: TypeAlias = tuple[TextNet, BaseException | None]
-
-
 # A first try is kept if its loss is below this share of that of the second one: judgement.
 _LOWER = 0.95
 
@@ -77,14 +74,17 @@ def train(plan: Plan) -> Trained:
             done.append((net, failure))
             if may_begin_again and isinstance(failure, NotLearningError | NotFiniteError):
                 again, may_begin_again = train(begin_again(plan, failure)), False
-                first, second = _last_loss(net), _last_loss(again.kept.net)
-                if isinstance(failure, NotFiniteError) or again.error or first > _LOWER * second:
+                if isinstance(failure, NotFiniteError) or again.error:
+                    return again
+                first, second = (each.history[-1, "train_loss"] for each in (net, again.kept.net))
+                if first > _LOWER * second:
                     return again
                 what = f"{second:.4f} in place of {first:.4f}, so the first one is kept"
                 warn(f"The second try ended with a higher training loss, {what}.")
             elif isinstance(failure, NotLearningError):
+                which = "The second try" if run.began_again else "A network"
                 warn(
-                    f"The second try, with the learning rate {run.lr:.2g}, learned nothing either. "
+                    f"{which}, with the learning rate {run.lr:.2g}, learned nothing either. "
                     f"{failure} Another lr or loss, or more epochs may help."
                 )
             elif failure is not None:
@@ -115,12 +115,6 @@ def train(plan: Plan) -> Trained:
     }
     runs = pd.DataFrame(columns, index=pd.RangeIndex(1, len(plan.runs) + 1, name="run"))
     return Trained(plan, kept, runs, history_of(nets), error)
-
-
-def _last_loss(net: TextNet) -> float:
-    """Return the training loss of the last epoch."""
-    losses = [row["train_loss"] for row in net.history if "train_loss" in row]
-    return float(losses[-1]) if losses else math.inf
 
 
 def _keep(plan: Plan, done: Sequence[Done], *, is_whole: bool) -> Kept:
