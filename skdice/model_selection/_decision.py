@@ -82,9 +82,10 @@ def tune_decision(
     -------
     estimator
         A copy with another ``threshold_``, ``background_bias_`` or ``null_threshold_``: the best
-        value, or of equally good ones the nearest to 0. A tagger (without ``metric`` and minimum)
-        gets the mean of five values, each the best one without another fifth of the rows.
-        ``predict_proba`` and ``decision_function`` of a classifier do not change.
+        value, or of equally good ones the nearest to 0, of probabilities to .5. A tagger (without
+        ``metric`` and minimum) gets the mean of five values, each the best one without another
+        fifth of the rows. ``predict_proba`` and ``decision_function`` of a classifier do not
+        change.
 
     Raises
     ------
