@@ -166,6 +166,25 @@ def test_every_task_as_in_python(folder, run, tiny_bert, file, task, cls, lines)
         np.testing.assert_allclose(found["score"], saved.predict_proba(X).max(axis=1), rtol=1e-5)
 
 
+def test_nested_entities(folder, run, tiny_bert):
+    """A file of spans is scored by spans, and counted or compared as tags."""
+    X, y = ["new york times", "", "new york"] * 4, [[(0, 8, "A"), (0, 14, "B")], [], [(4, 8, "A")]]
+    datasets.write_doccano("spans.jsonl", X, y * 4)
+    fit = f"--task query-tagging --model {tiny_bert} --epochs 30 {FAST} --set decode=nested"
+    status, _, err = run(f"fit spans.jsonl --out a {fit} --seed 0")
+    assert status == 0, err
+    status, out, err = run("score a spans.jsonl")
+    assert status == 0, err
+    table = read_tsv(out).set_index("rows")
+    assert table.loc[["A", "B"], "support"].tolist() == [8, 4]
+    score = float(re.search(r"score of 12 rows: (\S+)", err)[1])
+    assert table.loc["micro avg", "f1-score"] == pytest.approx(score, abs=1e-4)
+    status, out, err = run("report spans.jsonl --task query-tagging")
+    assert (status, "overlap" in err) == (0, True)
+    losses = f"--losses ce dice --seeds 0 {fit}"
+    assert run(f"compare spans.jsonl spans.jsonl {losses}")[0] == 0
+
+
 def test_fit_with_a_file_to_validate_on(folder, run, tiny_bert):
     options = f"--model {tiny_bert} --loss ce --epochs 2 {FAST} --valid test.conll --set patience=1"
     status, out, _ = run(f"fit train.conll --out t {options}")
@@ -345,6 +364,16 @@ class TestNext:
         assert status == 0, err
         lines = Path("c.jsonl").read_text(encoding="utf-8").splitlines()
         assert {json.loads(line)["text"] for line in lines} == {pool[0], pool[5]}
+        # The reader of the labelled file has the options of its first reading.
+        row = {"text": pool[0], "label": [[0, 1, "A"]], "round": 1, "predicted": [[0, 1, "A"]]}
+        Path("b.jsonl").write_text(
+            json.dumps(row | {"text": "😀" + pool[0], "label": [[1, 2, "A"]]})
+            + "\n"
+            + json.dumps(row | {"predicted": None})
+        )
+        read = "--read offsets=characters"
+        status, _, err = run(f"next a pool.txt --labeled b.jsonl --out c.jsonl {read}")
+        assert (status, "F1 0.0 (0.0 to 0.0)" in err) == (0, True), err
         error = run("fit a.jsonl --out b --read split=characters")[2]
         assert "read_doccano takes offsets, splitter." in error
 
@@ -362,12 +391,26 @@ class TestNext:
         chosen, predicted = read("a.csv")
         assert list(predicted) == list(fitted.predict(chosen))
         assert pd.read_csv("a.csv")["is_random"].sum() == 1
-        status, _, err = run("next a pool.txt -n 9 --out b.csv --labeled a.csv")
-        assert not {*read("b.csv")[0]} & {*chosen}
+        status, _, err = run("next a pool.txt -n 9 --out b.csv.gz --labeled a.csv")
+        assert not {*read("b.csv.gz")[0]} & {*chosen}
         status, _, err = run(f"next pool.txt -n 5 --out c.csv --task {task} --model {tiny_bert}")
         assert (status, pd.read_csv("c.csv")["label"].isna().all()) == (0, True), err
 
+    def test_labels_in_columns(self, folder, run, tiny_bert):
+        X, y = easy_texts(24)
+        columns = pd.DataFrame({"a": [label == y[0] for label in y], "b": True}).astype(int)
+        model = skdice.DiceTextClassifier(tiny_bert, max_epochs=1, verbose=0, device="cpu")
+        model.fit(X, columns).set_params(threshold=0.5).save_pretrained("a")
+        Path("pool.txt").write_text("\n".join(X))
+        assert run("next a pool.txt -n 9 --out a.csv")[0] == 0
+        table = pd.read_csv("a.csv", keep_default_na=False)
+        expected = {(1, 1): "a, b", (1, 0): "a", (0, 1): "b", (0, 0): ""}
+        found = map(tuple, model.predict(table["text"]).tolist())
+        assert table["label"].tolist() == [expected[row] for row in found]
+
     @pytest.mark.parametrize("argv, message", [
+        ("next TAGGER pool.txt --out nowhere/a.json", "a file in a directory that exists; got"),
+        ("next TAGGER pool.txt --out TAGGER/a.json", "the directory of a saved estimator"),
         ("next TAGGER pool.txt --out a.csv", "a file .json or .jsonl or .conll or .bio or .iob"),
         ("next pool.txt --task texts --out a.json", "of a DiceTextClassifier must be a file .csv"),
         ("next TAGGER pool.txt --out a.json --task pairs", "--task is for a choice without a"),
@@ -426,20 +469,22 @@ class TestErrors:
         for n in (1, 1500):
             status, out, err = run(f"predict {tagger}", b"oslo\n" * n + b"caf\xe9\noslo\n")
             assert status == 2
-            assert f"error: line {n + 1}: no UTF-8, and so without predictions" in err
+            assert f"error: line {n + 1}: no predictions; all other lines have theirs" in err
             assert sorted(set(read_tsv(out)["line"])) == [*range(1, n + 1), n + 2]
         Path("rows.txt").write_bytes(b"oslo\ncaf\xe9\noslo\n")
         status, out, err = run(f"predict {tagger} rows.txt")
         assert (status, read_tsv(out)["line"].tolist()) == (2, [1, 3])
-        assert "error: line 2: no UTF-8, and so without predictions; all other lines have" in err
+        assert "error: line 2: no predictions; all other lines" in err
+        assert "first one: it is no UTF-8." in err
         status, out, err = run(f"predict {tagger}", b"\xff\n" * 12)
         assert (status, len(read_tsv(out))) == (2, 0)
-        assert "error: line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...: no UTF-8" in err
+        assert "error: line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...: no predictions" in err
         fast = f"--model {tiny_bert} {FAST} --epochs 1 --out"
         run(f"fit pairs.tsv --task pairs {fast} pairs")
-        status, _, err = run("predict pairs", stdin=b"a\tb\n\n")
-        assert status == 2
-        assert "error: line 2: two texts with one TAB between are expected; got 0 in ''" in err
+        status, out, err = run("predict pairs", stdin=b"a\tb\n" * 1100 + b"\na\tb\n")
+        assert (status, len(read_tsv(out))) == (2, 1101)
+        assert "error: line 1101: no predictions" in err
+        assert "first one: line 1101: two texts with one TAB between are expected; got 0" in err
         # A warning is one line.
         Path("a.tsv").write_text("ham\tjohn saw oslo\nspam\t" + "mary " * 99 + "\n")
         err = run(f"fit a.tsv --task texts {fast} texts")[2]

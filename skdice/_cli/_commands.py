@@ -4,6 +4,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from inspect import signature
 from itertools import islice
 from typing import Any, TypeAlias
@@ -70,19 +71,25 @@ def run_score(arguments: argparse.Namespace) -> None:
     from sklearn.metrics import classification_report
 
     from .._inputs import list_some
+    from ..datasets import suffix_of
     from ..metrics import entity_classification_report, squad_report
 
     estimator, task = load(arguments)
     splitter = getattr(estimator, "splitter_", None)
     X, y = read_data(arguments, arguments.data, task, splitter)
     known = estimator.classes_.tolist() if task == "tagging" else []
-    if known and not any(tag in known for tags in y for tag in tags):
+    tags = [tag for row in y for tag in row] if known else []
+    if tags and not {*known} & {*tags}:
         what = "a file of words and tags is expected. The model knows none of its tags, such as"
-        raise ValueError(f"{arguments.data}: {what} {y[0][0]!r}, but {list_some(known)}.")
+        raise ValueError(f"{arguments.data}: {what} {tags[0]!r}, but {list_some(known)}.")
     if task in ("pairs", "texts"):  # The file alone does not say whether 0 is a number.
         known = {str(label): label for label in estimator.classes_.tolist()}
         y = [known.get(str(label), label) for label in y.tolist()]
-    predicted, score = estimator.predict(X), estimator.score(X, y)
+    score = estimator.score(X, y)
+    if task == "query-tagging" and suffix_of(arguments.data) in OF_SPANS:
+        y, predicted = _as_tags(y, estimator.predict_spans(X))
+    else:
+        predicted = estimator.predict(X)
     if task == "questions":
         table = squad_report(y, predicted)
     else:
@@ -97,6 +104,16 @@ def run_score(arguments: argparse.Namespace) -> None:
         table = pd.DataFrame(found).T
     _write_table(table.rename_axis("rows").reset_index())
     note(f"score of {len(X):,} rows: {score:.4f}")
+
+
+def _as_tags(*rows: Any) -> Any:
+    """Return tags that count as spans do. These may be nested, so each is a word of its own."""
+    parts = [[{span[:3] for span in row} for row in part] for part in rows]
+    spans = [sorted(set().union(*both)) for both in zip(*parts)]
+    return [
+        [[f"B-{span[2]}" if span in found else "O" for span in row] for row, found in zip(spans, p)]
+        for p in parts
+    ]
 
 
 def run_predict(arguments: argparse.Namespace) -> None:
@@ -117,20 +134,39 @@ def run_predict(arguments: argparse.Namespace) -> None:
     lines = enumerate(tqdm(_read_lines(arguments), unit=" lines", disable=is_hidden), start=1)
     _write_table(pd.DataFrame(columns=columns))
     n_lines = n_found = 0
-    undecoded: list[int] = []
+    failed: dict[int, str] = {}
     while block := dict(islice(lines, _BLOCK)):
-        read = {i: line for i, line in block.items() if not _UNDECODED.search(line)}
-        undecoded += [i for i in block if i not in read]
-        predicted = zip(read, predict(estimator, read))
+        failed |= {i: "it is no UTF-8." for i in block if _UNDECODED.search(block[i])}
+        read = {i: line for i, line in block.items() if i not in failed}
+        predicted = _predict_each(partial(predict, estimator), read, failed)
         found = [(number, *row) for number, rows in predicted for row in rows]
         _write_table(pd.DataFrame(found, columns=columns), has_header=False)
         sys.stdout.flush()
         n_lines, n_found = n_lines + len(block), n_found + len(found)
     note(f"lines: {n_lines:,}, predictions: {n_found:,}")
-    if undecoded:
-        shown = ", ".join(map(str, undecoded[:10])) + (", ..." if len(undecoded) > 10 else "")
-        others = "all other lines have theirs"
-        raise ValueError(f"line {shown}: no UTF-8, and so without predictions; {others}.")
+    if failed:
+        shown = ", ".join(map(str, sorted(failed)[:10])) + (", ..." if len(failed) > 10 else "")
+        what = f"line {shown}: no predictions; all other lines have theirs"
+        raise ValueError(f"{what}. The reason of the first one: {failed[min(failed)]}")
+
+
+def _predict_each(
+    predict: Callable[[Mapping[int, str]], Rows], lines: Mapping[int, str], failed: dict[int, str]
+) -> list[tuple[int, list[tuple[Any, ...]]]]:
+    """Return the predictions of each line; of those without any, the reason is put in ``failed``.
+
+    Where some lines fail, each half of them is tried by itself.
+    """
+    numbers = list(lines)
+    try:
+        return list(zip(numbers, predict(lines)))
+    except ValueError as error:
+        if len(numbers) < 2:
+            failed |= dict.fromkeys(numbers, str(error))
+            return []
+    first, second = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
+    halves = [{i: lines[i] for i in half} for half in (first, second)]
+    return [row for half in halves for row in _predict_each(predict, half, failed)]
 
 
 def _read_lines(arguments: argparse.Namespace) -> Iterable[str]:
@@ -254,7 +290,8 @@ def read_data(
         takes = ", ".join([*known, "splitter"] if has_spans else known) or "no options"
         raise ValueError(f"--read: {error}; {name} takes {takes}.") from error
     if has_spans:
-        scheme = None if task == "query-tagging" else "IOB2"
+        is_flat = task == "tagging" or arguments.run in (run_report, run_compare)
+        scheme = "IOB2" if is_flat else None
         X, y = datasets.words_from_spans(X, y, scheme=scheme, splitter=splitter)
     note(f"{path}: {len(X):,} rows for --task {task}, read by {name}")
     return X, y

@@ -1,6 +1,7 @@
 """The command next: which lines of a file to label next, written with predictions to correct."""
 
 import argparse
+from itertools import compress
 from typing import Any
 
 from ._commands import OF_SPANS, given, load, make_estimator, note, read_data, split_lines
@@ -36,7 +37,11 @@ def run_next(arguments: argparse.Namespace) -> None:
     if is_fitted:
         found = estimator.predict_entities(texts) if suffix in OF_SPANS else estimator.predict(rows)
         predicted = found.tolist()
-    n_rounds = 0 if file is None else _tell_rounds(file)
+        if getattr(found, "ndim", 1) == 2:  # Of labels in 0/1 columns their names are written.
+            predicted = [", ".join(map(str, compress(estimator.classes_, row))) for row in found]
+    n_rounds = 0
+    if file is not None and task not in _COLUMNS:
+        n_rounds = _tell_rounds(file, dict(arguments.read))
     fields = [{"is_random": drawn} for drawn in chosen["is_random"].tolist()]
     for i, row in enumerate(fields):
         if row["is_random"]:
@@ -55,9 +60,13 @@ def run_next(arguments: argparse.Namespace) -> None:
 
 def _check_suffix(path: str, estimator: Any, task: str) -> str:
     """Return the suffix of the file to write, which must be one of the task."""
+    from .._files import as_path, check_not_inside_saved
     from ..datasets import suffix_of
 
-    suffix = suffix_of(path)
+    place, suffix = as_path(path, "--out"), suffix_of(path)
+    check_not_inside_saved(place)
+    if place.is_dir() or not place.parent.is_dir():
+        raise ValueError(f"--out must be a file in a directory that exists; got {path!r}.")
     allowed: tuple[str, ...] = (".csv",)
     if task not in _COLUMNS:
         has_entities = getattr(estimator, "scheme_", "unknown") is not None
@@ -84,8 +93,7 @@ def _write_rows(path: str, task: str, rows: Any, predicted: Any, fields: Any) ->
     """Write words with tags, or a table of texts with labels."""
     import pandas as pd
 
-    from .._files import write_file
-    from ..datasets import write_conll
+    from ..datasets import write_conll, write_text
 
     if task not in _COLUMNS:
         write_conll(path, rows, predicted or [["O"] * len(row) for row in rows])
@@ -93,10 +101,10 @@ def _write_rows(path: str, task: str, rows: Any, predicted: Any, fields: Any) ->
     table = pd.DataFrame(rows, columns=_COLUMNS[task].split())
     table["answer" if task == "questions" else "label"] = "" if predicted is None else predicted
     table["is_random"] = [row["is_random"] for row in fields]
-    write_file(path, table.to_csv(index=False).encode())
+    write_text(path, table.to_csv(index=False))
 
 
-def _tell_rounds(path: str) -> int:
+def _tell_rounds(path: str, options: dict[str, Any]) -> int:
     """Say how good the predictions of random lines were that now have labels; count the rounds."""
     import numpy as np
 
@@ -106,14 +114,16 @@ def _tell_rounds(path: str) -> int:
     reader = OF_SPANS.get(datasets.suffix_of(path))
     if reader is None:
         return 0
+    options.pop("splitter", None)
     with hidden():  # The same was said when the rows were read.
-        gold = dict(zip(*getattr(datasets, reader)(path)))
+        gold = dict(zip(*getattr(datasets, reader)(path, **options)))
     fields = [one.get("data", one) for _, _, one in datasets.read_objects(path)]
     rounds = [row["round"] for row in fields if isinstance(row.get("round"), int)]
     counts = []
     for row in fields:
-        if "predicted" in row and row.get("text") in gold:
-            found, actual = {tuple(span) for span in row["predicted"]}, set(gold[row["text"]])
+        text = row.get(options.get("text", "text"))
+        if isinstance(row.get("predicted"), list) and text in gold:
+            found, actual = {tuple(span) for span in row["predicted"]}, set(gold[text])
             counts.append((2 * len(found & actual), len(found) + len(actual)))
     if n := len(counts):
         weights = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), _N_SAMPLES)

@@ -13,6 +13,7 @@ from ._pairs import read_pairs
 from ._squad import read_squad
 from ._text_files import read_lines as read_lines
 from ._text_files import suffix_of as suffix_of
+from ._text_files import write_text as write_text
 from ._words_from_spans import words_from_spans
 
 __all__ = [

@@ -11,6 +11,10 @@ from ._json import get_field, make_kind_error, read_objects, show, write_objects
 from ._spans import check_annotated, check_mention, utf16_offsets, warn_of_left_out
 from ._text_files import FilePath
 
+# The keys of spans, which differ with the version of doccano, and of what no span is.
+_OF_SPANS = ("label", "labels", "entities")
+_LEFT_OUT = ("relations", "cats", "comments", "Comments")
+
 
 def read_doccano(path: FilePath, *, offsets: str = "utf-16") -> tuple[list[str], list[list[Span]]]:
     """Read texts with entities from an export of doccano.
@@ -55,11 +59,11 @@ def read_doccano(path: FilePath, *, offsets: str = "utf-16") -> tuple[list[str],
     X, y = [], []
     for row, place, example in read_objects(path):
         text = get_field(place, example, "text", str)
-        for key in ("relations", "cats", "comments", "Comments"):
+        for key in _LEFT_OUT:
             what = "labels of the text" if key == "cats" else key.lower()
             for _ in get_field(place, example, key, list) if example.get(key) else ():
                 left_out[what].append(row)
-        keys = [key for key in ("label", "labels", "entities") if example.get(key) is not None]
+        keys = [key for key in _OF_SPANS if example.get(key) is not None]
         if not keys:
             left_out["texts without annotations"].append(row)
             continue
@@ -97,11 +101,11 @@ def write_doccano(
     Raises
     ------
     ValueError
-        If a span does not lie in its text, or a text or label cannot be written. The error names
-        the row.
+        If a span does not lie in its text, a text, a label or a field cannot be written, or a field
+        has a name that doccano uses. The error names the row.
     """
     examples = []
-    for text, spans, more in zip(*check_annotated(X, y, fields)):
+    for text, spans, more in zip(*check_annotated(X, y, fields, (*_OF_SPANS, *_LEFT_OUT))):
         offsets = utf16_offsets(text)
         row = [[offsets[start], offsets[end], label] for start, end, label, *_ in spans]
         examples.append({**more, "text": text, **({} if y is None else {"label": row})})

@@ -7,6 +7,7 @@ from typing import Any
 from .._inputs import Span
 from .._parameters import not_allowed
 from .._typing import Spans, Texts
+from ..exceptions import warn
 from ._json import get_field, read_objects, show, write_objects
 from ._spans import check_annotated, check_mention, warn_of_left_out
 from ._text_files import FilePath
@@ -153,8 +154,14 @@ def write_label_studio(
     Raises
     ------
     ValueError
-        If a span does not lie in its text, only some spans have a score, or a text or label cannot
-        be written. The error names the row.
+        If a span does not lie in its text, only some spans have a score, or a text, a label or a
+        field cannot be written. The error names the row.
+
+    Warns
+    -----
+    UserWarning
+        If no text has an entity and there is no ``model_version``: predictions would be taken for
+        annotations.
     """
     names = {"text": text, "from_name": from_name, "model_version": model_version or "skdice"}
     for name, value in names.items():
@@ -166,6 +173,9 @@ def write_label_studio(
         raise ValueError(f"All spans of y must have a score, or none; row {i} has one without.")
     if lengths == {4} and model_version is None:
         model_version = "skdice"
+    if y is not None and rows and not lengths and model_version is None:
+        what = "No text has an entity, so all are written as annotated. Are they predictions"
+        warn(f"{what}? Then pass a model_version.")
     tags = {"from_name": from_name, "to_name": text, "type": "labels"}
     tasks: list[dict[str, Any]] = []
     for one, spans, others in zip(texts, rows, more):

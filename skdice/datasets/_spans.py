@@ -1,5 +1,6 @@
 """What the formats of annotation tools share: offsets, and counts of what is left out."""
 
+import json
 import os
 import sys
 import warnings
@@ -62,7 +63,7 @@ def warn_of_left_out(path: FilePath, left_out: Mapping[str, list[int]], n_texts:
 
 
 def check_annotated(
-    X: Any, y: Any, fields: Any = None
+    X: Any, y: Any, fields: Any = None, reserved: Sequence[str] = ()
 ) -> tuple[list[str], list[list[Any]], list[dict[str, Any]]]:
     """Return texts to write, their spans, with a score if they have one, and their other fields."""
     texts = check_texts(X)
@@ -75,6 +76,12 @@ def check_annotated(
     for i, row in enumerate(more):
         if not isinstance(row, Mapping):
             raise ValueError(f"Each row of fields must be a dict; row {i} is {describe(row)}.")
+        if taken := [name for name in reserved if name in row]:
+            raise ValueError(f"Row {i} of fields has {taken[0]!r}, which the tool uses itself.")
+        try:
+            json.dumps(dict(row), allow_nan=False, ensure_ascii=False).encode()
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Row {i} of fields cannot be JSON: {error}.") from error
     return texts, spans, [dict(row) for row in more]
 
 

@@ -43,9 +43,9 @@ class DiceSpanExtractor(TextEstimator[Answering]):
         Longest answer, in pieces, that may be predicted.
     on_misaligned
         What ``fit`` does if an answer does not stand at its ``answer_start``: "repair" takes the
-        nearest place that has its text, "raise" raises an error, and "skip" leaves the answer out
-        (and its row, if it has no other one). ``n_misaligned_`` and a warning have the number of
-        such answers.
+        nearest place that has its text, one of whole words if there is any, "raise" raises an
+        error, and "skip" leaves the answer out (and its row, if it has no other one).
+        ``n_misaligned_`` and a warning have the number of such answers.
 
     Attributes
     ----------

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..losses import CrossEntropyLoss
 from ..nn import current_ranks, read_model, resolve_device, resolve_precision
 from ..tasks import Rows, Task, TeachableTask, TrainingSet, split_rows
 from ..text import TextReader
@@ -78,6 +79,9 @@ def prepare(task: Task, given: Given) -> Prepared:
     model, n_texts = os.fspath(settings.model), task.info.n_texts
     reader, encoder = read_model(model, settings.max_length, n_texts, task.owner)
     has_weights = settings.class_weight is not None or settings.K is not None
+    is_plain = settings.loss in ("auto", "ce") or (
+        type(settings.loss) is CrossEntropyLoss and settings.loss.class_weight is None
+    )
     facts = RowFacts(
         task=task.info.name,
         labels=labels,
@@ -85,13 +89,16 @@ def prepare(task: Task, given: Given) -> Prepared:
         n_rows=len(rows),
         trains_embeddings=not settings.n_frozen_layers and settings.peft_config is None,
         has_adapters=settings.peft_config is not None,
-        is_plain=settings.loss in ("auto", "ce") and not has_weights,
+        is_plain=is_plain and not has_weights,
     )
     names = [name for name in task.info.choosable if getattr(task, name) is None]
     of_task = {name: TASK_RULES[name](facts) for name in names}
     task = replace(task, **{name: choice.value for name, choice in of_task.items()})
     task = task.learn(rows, labels, reader)
     training, valid, rng = given.split()
+    if training is not rows:
+        labels = task.facts(training)
+        task.check_part(labels, facts.labels)
     beginning: Beginning = task, None, {}
     if begin := BEGINNINGS.get(task.info.name):
         beginning = begin(task, Seen(training, settings, reader, encoder, given.seed))
@@ -100,9 +107,7 @@ def prepare(task: Task, given: Given) -> Prepared:
     data = task.training_set(learned, reader, settings.negative_ratio is not None)
     if not data.dataset.item_offsets[-1]:
         raise ValueError("Found no word to train on: the training sentences have no words.")
-    # Open parameters are chosen from the labelled rows alone, not from rows that a teacher
-    # labelled.
-    labels = labels if training is rows else task.facts(training)
+    # Labels are those of the labelled rows alone; an epoch also has those of a teacher.
     return Prepared(
         given=given,
         settings=settings,

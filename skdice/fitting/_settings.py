@@ -88,7 +88,8 @@ class Settings:
     lr
         Learning rate after the warm-up. "auto" takes what suits the encoder (``lr_``): the rate
         falls with its width and its depth. If the training loss of a new head has not fallen when
-        the fit ends, or is not finite, it starts again once with a third of that rate.
+        the fit ends, or is not finite, it starts again once with a third of that rate. A
+        first try whose training loss is clearly lower is kept.
     validation_fraction
         Share of the rows that is held out and scored after every epoch.
     verbose

@@ -37,6 +37,8 @@ from ._settings import Settings
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 # A network that has been trained, and the error that ended its training, if one did.
 Done: TypeAlias = tuple[TextNet, BaseException | None]
+# A first try is kept if its loss is below this share of that of the second one: judgement.
+_LOWER = 0.95
 
 
 class Kept(NamedTuple):
@@ -55,6 +57,7 @@ class Trained(NamedTuple):
     runs: pd.DataFrame  # as runs_ of the estimators
     history: pd.DataFrame
     error: BaseException | None  # what ended the training before its end
+    has_learned: bool  # whether a network has, or was not judged
 
 
 def train(plan: Plan) -> Trained:
@@ -65,16 +68,24 @@ def train(plan: Plan) -> Trained:
     """
     done: list[Done] = []
     kept = error = None
+    may_begin_again = plan.settings.lr == "auto" and not plan.runs[0].began_again
     try:
         for run in plan.runs:
             net, failure = _train_network(plan, run, len(done))
             done.append((net, failure))
-            is_open = plan.settings.lr == "auto" and not run.began_again
-            if is_open and isinstance(failure, NotLearningError | NotFiniteError):
-                return train(begin_again(plan, failure))
-            if isinstance(failure, NotLearningError):
+            if may_begin_again and isinstance(failure, NotLearningError | NotFiniteError):
+                again, may_begin_again = train(begin_again(plan, failure)), False
+                if isinstance(failure, NotFiniteError) or again.error or again.has_learned:
+                    return again
+                first, second = (each.history[-1, "train_loss"] for each in (net, again.kept.net))
+                if first > _LOWER * second:
+                    return again
+                what = f"{second:.4f} in place of {first:.4f}, so the first one is kept"
+                warn(f"The second try ended with a higher training loss, {what}.")
+            elif isinstance(failure, NotLearningError):
+                which = "The second try" if run.began_again else "A network"
                 warn(
-                    f"The second try, with the learning rate {run.lr:.2g}, learned nothing either. "
+                    f"{which}, with the learning rate {run.lr:.2g}, learned nothing either. "
                     f"{failure} Another lr or loss, or more epochs may help."
                 )
             elif failure is not None:
@@ -104,7 +115,8 @@ def train(plan: Plan) -> Trained:
         "is_kept": [i in kept.runs for i in range(len(plan.runs))],
     }
     runs = pd.DataFrame(columns, index=pd.RangeIndex(1, len(plan.runs) + 1, name="run"))
-    return Trained(plan, kept, runs, history_of(nets), error)
+    has_learned = not all(isinstance(failure, NotLearningError) for _, failure in done)
+    return Trained(plan, kept, runs, history_of(nets), error, has_learned)
 
 
 def _keep(plan: Plan, done: Sequence[Done], *, is_whole: bool) -> Kept:
@@ -149,7 +161,7 @@ def _train_network(plan: Plan, run: Run, number: int) -> Done:
             shown = f"{shown}, {prepared.given.network} {number + 1} of {len(plan.runs)}"
         # The first network tells how long all of them take.
         later = None if number or own_part.rest is None else own_part.rest * n_own
-        callbacks.append(("progress", FitProgress(shown, task.metric_name, later)))
+        callbacks.append(("skdice_progress", FitProgress(shown, task.metric_name, later)))
     criterion = task.criterion(run.loss)
     is_open = prepared.given.settings.precision == "auto"
     net = make_net(

@@ -189,7 +189,7 @@ def choose_loss(facts: EpochFacts) -> Choice:
     n, many = labels.n_entities, int(CONSTANTS["many_entities"].value)
     if facts.ratio is not None:
         why = "Dice was better than cross-entropy where entities are rare, or level"
-        n_with = f"{facts.n_positive:,} of {rows.n_rows:,} sentences"
+        n_with = f"{facts.n_positive:,} of {facts.n_texts.sum():,} sentences"
         return Choice("dice", f"{why}, and {n_with} have one.")
     if n < many:
         why = f"No other loss was clearly better with less than {many:,} entities"

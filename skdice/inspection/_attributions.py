@@ -61,7 +61,10 @@ def word_attributions(classifier: Any, X: Any, label: Any = None) -> pd.DataFram
                 others = [*texts[:k], text[:start] + text[end:], *texts[k + 1 :]]
                 variants.append(others[0] if len(others) == 1 else tuple(others))
                 found.append((i, k, start, end, match[0], labels[i]))
-    table = pd.DataFrame(found, columns=["row", "text", "start", "end", "word", "label"])
+    numbers = ["row", "text", "start", "end"]
+    # The str of pandas cannot hold lone surrogates, an object can.
+    table = pd.DataFrame(found, columns=[*numbers, "word", "label"], dtype=object)
+    table = table.astype(dict.fromkeys(numbers, np.int64))
     place = [classes.index(name) for name in table["label"]]
     without = np.asarray(classifier.predict_proba(variants)) if found else whole[:0]
     table["attribution"] = whole[table["row"], place] - without[np.arange(len(found)), place]

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array, hstack, vstack
 from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.preprocessing import normalize
 from sklearn.utils import _safe_indexing
 
 from .._inputs import indexable_rows
@@ -153,7 +154,8 @@ def _hash(rows: list[_Texts]) -> csr_array:
     """Return the terms of each row as a vector of length 1, so that products are cosines."""
     # A lone surrogate has no bytes that could be hashed.
     sides = [[text.encode(errors="replace").decode() for text in side] for side in zip(*rows)]
-    return csr_array(hstack([_TERMS.transform(side) for side in sides])) / len(sides) ** 0.5
+    # A side may be empty.
+    return csr_array(normalize(hstack([_TERMS.transform(side) for side in sides])))
 
 
 def _texts(rows: list[Any]) -> list[_Texts]:
@@ -195,6 +197,7 @@ def _open(estimator: Any) -> tuple[Internals[Any], Callable[..., Any]]:
                 rows = step.transform(rows) if hasattr(step, "transform") else rows
             return last.internals.read_X(rows)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"{place}{error}") from error
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{place}{error}") from error
 
     return last.internals, read

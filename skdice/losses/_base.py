@@ -183,7 +183,7 @@ class Loss(BaseEstimator, nn.Module):
         if sample_weight is not None:
             is_of_items = sample_weight.ndim < target.ndim
             weight = weight * (sample_weight.unsqueeze(1) if is_of_items else sample_weight)
-        return self._unit_weight(weight, valid).sum()
+        return self._unit_weight(weight, weight).sum()
 
     @property
     def additive(self) -> bool:

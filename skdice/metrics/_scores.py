@@ -201,7 +201,7 @@ def tag_f1_score(
     Parameters
     ----------
     y_true, y_pred
-        As in :func:`entity_f1_score`, errors included.
+        As in :func:`entity_f1_score`, errors included, but for those of how tags are read.
     average : {"micro", "macro", "weighted"} or None, default="micro"
         ``"micro"`` is the accuracy over all words, ``"macro"`` the mean over the tags,
         ``"weighted"`` the mean weighted by support. None gives one score per tag. The tags are

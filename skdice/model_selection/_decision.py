@@ -82,9 +82,10 @@ def tune_decision(
     -------
     estimator
         A copy with another ``threshold_``, ``background_bias_`` or ``null_threshold_``: the best
-        value, or of equally good ones the nearest to 0. A tagger (without ``metric`` and minimum)
-        gets the mean of five values, each the best one without another fifth of the rows.
-        ``predict_proba`` and ``decision_function`` of a classifier do not change.
+        value, or of equally good ones the nearest to 0, of probabilities to .5. A tagger (without
+        ``metric`` and minimum) gets the mean of five values, each the best one without another
+        fifth of the rows. ``predict_proba`` and ``decision_function`` of a classifier do not
+        change.
 
     Raises
     ------
@@ -161,6 +162,8 @@ def _warn_of_few(
     every, decisions = np.arange(len(rows)), [fitted, tuned]
     for fold in range(min(_N_FOLDS, len(rows))):
         some = every[every % _N_FOLDS != fold]
+        if not len(some) or (rows.weight is not None and not rows.weight[some].any()):
+            continue
         with silent():
             decisions.append(fitted.tune(rows.take(some), [scores[i] for i in some], goal_on(some)))
     for name, value in tuned.decision_attributes.items():

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from optuna.pruners import BasePruner
     from optuna.storages import BaseStorage
 
+# What the search takes over from its best estimator, where that has it.
+_OF_BEST = ("classes_", "n_features_in_", "feature_names_in_")
+
 
 def _of_best(name: str) -> Any:
     """Return a method that calls the best estimator's method of that name, if it has one."""
@@ -195,6 +198,8 @@ class DiceSearchCV(BaseEstimator):
         from ._study import Objective, run_study, tabulate_study
 
         self._check_parameters()
+        for name in ("best_estimator_", "refit_time_", *_OF_BEST):  # They are of another search.
+            vars(self).pop(name, None)
         X, y = indexable_rows(X), indexable_rows(y)
         check_consistent_length(X, y, sample_weight, groups)
         space, first = default_space(self.estimator) if self.space is None else (self.space, None)
@@ -216,6 +221,8 @@ class DiceSearchCV(BaseEstimator):
             error_score=self.error_score,
         )
         self.n_splits_ = len(objective.splits)
+        if not self.n_splits_:
+            raise ValueError("cv gives no folds. An iterator can be used once: pass a list.")
         made_of = [self.estimator, X, y, sample_weight, objective.splits, self.scoring]
         self.study_ = run_study(self, objective, first, made_of)
         results = self.cv_results_ = tabulate_study(self.study_, objective)
@@ -227,7 +234,7 @@ class DiceSearchCV(BaseEstimator):
             self.best_estimator_ = with_parameters(self.estimator, self.best_params_)
             self.best_estimator_.fit(X, y, **weights)
             self.refit_time_ = time.perf_counter() - start
-            for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            for name in _OF_BEST:
                 if hasattr(self.best_estimator_, name):
                     setattr(self, name, getattr(self.best_estimator_, name))
         return self

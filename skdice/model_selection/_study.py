@@ -89,9 +89,12 @@ class Objective:
         start = time.perf_counter()
         estimator = with_parameters(self.estimator, parameters)
         options = {name: _safe_indexing(value, train) for name, value in self.weights.items()}
-        estimator.fit(_safe_indexing(self.X, train), _safe_indexing(self.y, train), **options)
+        y_train, y_test = (
+            None if self.y is None else _safe_indexing(self.y, part) for part in (train, test)
+        )
+        estimator.fit(_safe_indexing(self.X, train), y_train, **options)
         fitted = time.perf_counter()
-        score = self.scorer(estimator, _safe_indexing(self.X, test), _safe_indexing(self.y, test))
+        score = self.scorer(estimator, _safe_indexing(self.X, test), y_test)
         if not isinstance(score, numbers.Real) or math.isnan(score):
             raise ValueError(f"The scoring must give a number, and not NaN. Got {score!r}.")
         return float(score), fitted - start, time.perf_counter() - fitted

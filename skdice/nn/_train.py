@@ -110,6 +110,7 @@ class Training(skc.Callback):
 
     def __post_init__(self) -> None:
         self.first_losses: list[Tensor] = []
+        self.saved: State | None = None  # the last one, in the process that saves
         self.scoring: skc.EpochScoring | None = None
         self.stopping: skc.EarlyStopping | None = None
         if (validate := self.validate) is None:
@@ -141,6 +142,9 @@ class Training(skc.Callback):
         ]
         try:
             yield
+            if self.checkpoint is not None and self.saved is not None:
+                # A callback may have changed the weights when the training ended.
+                self.checkpoint.save(self.saved | {"weights": net.module_.state_dict()})
             losses = net.history[:, "train_loss"]
             has_waited = self.stopping is not None and self.stopping.misses_ == self.patience
             if limit is not None and (has_waited or len(losses) == net.max_epochs):
@@ -220,6 +224,7 @@ class _EndOfEpoch(skc.Callback):
             state = self.training.state_of(net)
             if steps.ranks.index == 0:
                 self.training.checkpoint.save(state)
+                self.training.saved = state
 
 
 def time_shown(seconds: float) -> str:
@@ -240,6 +245,9 @@ def check_callbacks(callbacks: object, validates: bool) -> None:
         for kind, reason in _REFUSED.items():
             if isinstance(callback, kind):
                 raise ValueError(f"{refused}: {reason}.")
+        if getattr(callback, "load_best", False):
+            what = "use patience, which knows the epoch of the weights that are loaded"
+            raise ValueError(f"{refused} with load_best=True: {what}.")
         monitor = getattr(callback, "monitor", None)
         needs_rows = monitor in ("valid_score", "valid_score_best") and not validates
         if needs_rows or monitor in ("valid_loss", "valid_loss_best"):

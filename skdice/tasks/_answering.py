@@ -206,7 +206,9 @@ class Answering(Task):
         answered = score_rows(y, answers, "2.0").f1
         silent = score_rows(y, [""] * len(scores), "2.0").f1
         can_answer = np.array([text != "" for text in answers])
-        n_actual = float(weight @ [any(row) for row in self.read_y(y, rows.X).answers])
+        n_actual = float(
+            weight @ [any(map(str.strip, row)) for row in self.read_y(y, rows.X).answers]
+        )
 
         def score(threshold: float) -> float:
             if goal.metric is not None:
@@ -277,8 +279,8 @@ def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswer
 
     An answer without an ``answer_start`` is learned where its words first stand in its context, or
     inside other words if they stand only there. If the context has another text at the
-    ``answer_start``, "repair" takes the nearest place that has the answer, "raise" raises an error,
-    and "skip" leaves the answer out.
+    ``answer_start``, "repair" takes the nearest place that has the answer, one of whole words if
+    there is any, "raise" raises an error, and "skip" leaves the answer out.
     """
     rows = check_y(y, len(contexts), "answers (SQuAD dicts or str)")
     first: list[Span | None] = []
@@ -358,11 +360,11 @@ class _GoldAnswer(NamedTuple):
 
 
 def _read_gold(row: Any, i: int) -> list[_GoldAnswer]:
-    """Return the answers of a row that are not empty, with their places where they are known."""
+    """Return the answers of a row that are not blank, with their places where they are known."""
     where = f"row {i} of y"
     texts = read_answers(row, where)
     if not isinstance(row, Mapping) or "answer_start" not in row:
-        return [_GoldAnswer(text, None) for text in texts if text]
+        return [_GoldAnswer(text, None) for text in texts if text.strip()]
     starts = list_items(row["answer_start"])
     if starts is None:
         starts = [row["answer_start"]]
@@ -374,7 +376,7 @@ def _read_gold(row: Any, i: int) -> list[_GoldAnswer]:
     for start in starts:
         if not isinstance(start, numbers.Integral) or isinstance(start, bool):
             raise ValueError(f"Each answer_start of {where} must be an int; got {describe(start)}.")
-    return [_GoldAnswer(text, int(start)) for text, start in zip(texts, starts) if text]
+    return [_GoldAnswer(text, int(start)) for text, start in zip(texts, starts) if text.strip()]
 
 
 def _shorten(text: str, most: int = 60) -> str:

@@ -326,10 +326,13 @@ class Tagging(WordTask, TeachableTask):
 
     def taught(self, said: TeacherLabels) -> Labelled:
         # Sentences without words, or with a tag that this fold does not have, are not used.
-        is_used = [
-            bool(tags) and set(tags) <= set(self.classes.tolist()) for tags in said.predicted
+        known = set(self.classes.tolist())
+        sure = [
+            min(p[said.classes.index(tag)] for tag, p in zip(tags, row))
+            if tags and known.issuperset(tags)
+            else 0.0
+            for tags, row in zip(said.predicted, said.p)
         ]
-        sure = [row.max(axis=1).min() if used else 0.0 for row, used in zip(said.p, is_used)]
         return [(said.predicted, np.array(sure))]
 
 

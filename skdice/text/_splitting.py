@@ -24,14 +24,15 @@ def split_words(text: str) -> list[tuple[int, int]]:
     """
     spans = []
     for start, stop in split_at_spaces(text):
+        is_symbol = False
         for i in range(start, stop):
-            if unicodedata.category(text[i])[0] in "PS":
-                if start < i:
-                    spans.append((start, i))
-                spans.append((i, i + 1))
-                start = i + 1
-        if start < stop:
-            spans.append((start, stop))
+            category = unicodedata.category(text[i])
+            stays = category[0] == "M" or category == "Cf"
+            if i > start and not stays and (is_symbol or category[0] in "PS"):
+                spans.append((start, i))
+                start = i
+            is_symbol = category[0] in "PS" or (is_symbol and stays)
+        spans.append((start, stop))
     return spans
 
 

@@ -295,7 +295,18 @@ class TestWriters:
     @pytest.mark.parametrize("fields, message", [
         ([{}], "same number of rows; got 2 rows of X and 1 of fields"),
         ([{}, 3], "Each row of fields must be a dict; row 1 is 3 of type int"),
+        ([{}, {"a": float("nan")}], "Row 1 of fields cannot be JSON: Out of range float"),
+        ([{"a": {1}}, {}], "Row 0 of fields cannot be JSON: Object of type set"),
+        ([{"a": "\ud800"}, {}], "Row 0 of fields cannot be JSON: .*surrogates"),
     ])  # fmt: skip
     def test_fields(self, tmp_path, writer, fields, message):
         with pytest.raises(ValueError, match=message):
             writer(tmp_path / "new", ["a", "b"], None, fields=fields)
+
+    def test_names_that_doccano_uses(self, tmp_path):
+        with pytest.raises(ValueError, match="Row 1 of fields has 'entities', which the tool uses"):
+            write_doccano(tmp_path / "new", ["a", "b"], None, fields=[{}, {"entities": []}])
+
+    def test_no_entity_in_any_text(self, tmp_path):
+        with pytest.warns(UserWarning, match="all are written as annotated. Are they predictions?"):
+            write_label_studio(tmp_path / "new", ["a", "b"], [[], []])

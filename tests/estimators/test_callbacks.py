@@ -155,6 +155,7 @@ def test_is_refused(name, tiny_bert):
     (skc.EarlyStopping, {}, r"objects of skorch's Callback.*Got <class"),
     ("early", {}, "Got 'early'"),
     (skc.WarmRestartLR, {}, "Got <class"),
+    (skc.EarlyStopping("train_loss", load_best=True), {}, "load_best=True: use patience"),
 ])  # fmt: skip
 def test_settings_that_cannot_work(callback, parameters, message, tiny_bert):
     with pytest.raises(ValueError, match=message):

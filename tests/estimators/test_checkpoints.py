@@ -75,6 +75,16 @@ def test_bit_for_bit(case, tiny_bert, tmp_path):
     assert_same_fit(again, plain)
 
 
+def test_weights_that_a_callback_sets_at_the_end(tiny_bert, tmp_path):
+    """A finished fit comes back with them."""
+    halve = Spy(
+        "on_train_end", lambda net, _: net.module_.transformer.classifier.weight.data.mul_(0.5)
+    )
+    estimator, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, **DROPOUT_MATTERS)
+    first = clone(estimator).set_params(callbacks=[halve]).fit(X, y)
+    assert_same_fit(clone(estimator).fit(X, y), first)
+
+
 PARAMETERS = {
     "patience": {"patience": 1, "validation_fraction": 0.25, "lr": 3e-2, "max_epochs": 9},
     "accumulate": {"accumulate": 2, "loss": "dice", "memory": 5, "n_frozen_layers": 1},

@@ -9,6 +9,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import KFold, StratifiedGroupKFold, cross_val_score
 
 from skdice import DicePairClassifier, DiceTextClassifier
+from skdice.losses import CrossEntropyLoss
 from skdice.model_selection import tune_decision
 
 from ..corpora import easy_labels, easy_pairs, easy_texts
@@ -298,6 +299,8 @@ class TestThreshold:
 
     def test_it_is_the_share_of_a_rare_class(self, tiny_bert):
         pairs = make_pairs(tiny_bert, **STILL).fit(self.X, self.y)
+        assert pairs.threshold_ == pytest.approx(0.1)
+        pairs = clone(pairs).set_params(loss=CrossEntropyLoss()).fit(self.X, self.y)
         assert pairs.threshold_ == pytest.approx(0.1)
         one = make_texts(tiny_bert, **STILL).fit(self.texts, self.y)
         assert one.threshold_ == pytest.approx(0.1)

@@ -80,6 +80,14 @@ def test_three_networks_label_what_one_learns_from(tagger, seen):
     np.testing.assert_allclose(taught.weight, expected, rtol=1e-5)
 
 
+def test_a_sentence_weighs_as_its_least_sure_tag(tagger, seen):
+    """The tag is what the teacher says, which need not be its most probable one."""
+    p = [np.array([[0.3, 0.7]] * len(row)) for row in UNLABELED]
+    teacher = says(["B-X", "O"], [["B-X"] * 4, [], ["O"] * 5], p)
+    tagger.fit(X, Y, unlabeled=UNLABELED, teacher=teacher)
+    np.testing.assert_allclose(seen[-1].weight[-2:], [0.3, 0.7])
+
+
 def test_a_fit_can_be_repeated(tagger):
     """With the same three networks as its teacher as well."""
     first = clone(tagger).fit(X, Y, unlabeled=UNLABELED)

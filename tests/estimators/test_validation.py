@@ -132,6 +132,23 @@ class TestGroups:
         assert all(part.count(name) in (0, 3) for part in parts for name in set(groups))
 
 
+@pytest.mark.parametrize("case", ["tagger", "queries", "texts"])
+def test_a_part_without_a_class(case, tiny_bert):
+    """The rows to validate on have all of it: here those of one group."""
+    estimator, X, _ = make(case, tiny_bert, max_epochs=1, validation_fraction=0.5)
+    X = X[:8] if case == "texts" else [["oslo"]] * 8
+    y = ["rare", *["often"] * 7] if case == "texts" else [["B-PER"], *[["O"]] * 7]
+    groups = ["a", "a", *range(6)]
+    found = []
+    for seed in range(6):
+        try:
+            estimator.set_params(random_state=seed).fit(X, y, groups=groups)
+        except ValueError as error:
+            found.append(str(error))
+    assert 0 < len(found) < 6
+    assert "validation_fraction leaves to train on need more classes of" in found[0]
+
+
 ROW = [["x"]], [["O"]]
 ERRORS = {
     "both": ({"validation_fraction": 0.2}, {"validation": ([], [])}, "takes the place of"),

@@ -37,6 +37,7 @@ def test_it_is_the_fall_of_the_probability(texts):
     expected = texts.predict_proba([text])[0, 1] - texts.predict_proba(left)[:, 1]
     np.testing.assert_allclose(table["attribution"], expected, atol=1e-6)
     assert len(word_attributions(texts, [""])) == 0
+    assert word_attributions(texts, ["a \ud800"])["word"].tolist() == ["a", "\ud800"]
 
 
 def test_pairs_say_which_text(quick_bert):

@@ -190,6 +190,12 @@ class TestDuplicates:
             found = choose_rows(tagger, pool, 13, random_share=0)
         assert len({tuple(pool[i]) for i in found["row"]}) == 7
 
+    def test_pairs_with_an_empty_text(self, tiny_bert):
+        pool = [("john", "")] * 9 + [("", "john"), *easy_pairs(6)[0]]
+        pairs = DicePairClassifier(tiny_bert, max_epochs=1, verbose=0, device="cpu")
+        rows = choose_rows(pairs.fit(*easy_pairs(16)), pool, 5)["row"]
+        assert len({pool[i] for i in rows}) == 5
+
 
 class TestHighest:
     def test_scores_decide_whatever_the_seed(self, tagger):
@@ -271,6 +277,9 @@ class TestContainers:
         pd.testing.assert_frame_equal(found, expected)
         unfitted = Pipeline([("split", split), ("tagger", DiceTokenTagger(tiny_bert))])
         assert len(choose_rows(unfitted, texts, 9)) == 9
+        ascii_only = FunctionTransformer(lambda texts: [text.encode("ascii") for text in texts])
+        with pytest.raises(ValueError, match="'ascii' codec can't encode"):
+            choose_rows(Pipeline([("a", ascii_only), *pipeline.steps]), ["café"], 1)
 
     @pytest.mark.slow
     def test_memory_is_flat(self, tagger):

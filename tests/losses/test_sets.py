@@ -94,6 +94,12 @@ def test_any_ignore_index(case):
         torch.testing.assert_close(value_and_gradient(loss, logits, renamed), expected)
 
 
+def test_a_set_without_weight_is_no_part_of_the_mean():
+    loss, weight = DiceLoss(level="example"), torch.tensor([[1.0, 0.0], [1.0, 1.0]])
+    logits, target = torch.ones(2, 2), torch.tensor([[1, 0], [0, 1]])
+    assert loss.total_weight(target, weight) == loss.sums(logits, target, weight)[1] == 2
+
+
 @pytest.mark.parametrize("loss", [CrossEntropyLoss(), FocalLoss()])
 def test_weights_of_cells_of_several_labels(loss):
     logits, target = batch("labels", n_items=7)

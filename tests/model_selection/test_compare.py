@@ -303,7 +303,8 @@ def test_a_fit_that_fails_leaves_the_others_finished(guess, pairs, tmp_path, mon
 @pytest.mark.parametrize("train_loss, network, knows, message", [
     ((0.9, 0.6), 0, True, "its training loss fell by 33% in the last epoch"),
     ((0.9, 0.4, 0.35), 0, True, None),
-    ((0.9,), 0, True, None),
+    ((0.9,), 0, True, None), ((0.9, 0.0, 0.0), 0, True, None),
+    ((0.9, 1e-7, 5e-8), 0, True, None),  # What float32 rounds.
     ((0.9, 0.6), (0, 1), True, None),
     ((0.9, 0.8, 0.2, 0.2), (0, 0, 1, 1), True, None),
     ((0.9, 0.9, 0.2, 0.1), (0, 0, 1, 1), True, "its training loss fell by 50% in the last epoch"),

@@ -361,3 +361,6 @@ def test_few_rows_that_move_a_decision_warn(pairs, recwarn):
         f"one fifth of them or another it is {min(now, *others):.2f} to {max(now, *others):.2f}. "
         f"On other rows it may be worse than what was fitted. Tune on 100 rows or more."
     )
+    # Without the only row that counts nothing is to be tuned.
+    assert 0 < tune_decision(pairs, X[:1], y[:1]).threshold_ < 1
+    assert 0 < tune_decision(pairs, X, y, sample_weight=np.arange(60) == 0).threshold_ < 1

@@ -14,6 +14,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
+from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -93,6 +94,9 @@ class TestResults:
         folds = [(np.arange(6), np.arange(6, 12)), (np.arange(6, 12), np.arange(6))]
         for cv, groups in ((GroupKFold(2), np.repeat([0, 1], 6)), (iter(folds), None)):
             assert make_search(cv=cv).fit(X, Y, groups=groups).n_splits_ == 2
+        space = lambda trial: {"bandwidth": trial.suggest_float("bandwidth", 0.1, 2)}  # noqa: E731
+        search = make_search(estimator=KernelDensity(), space=space, n_trials=2).fit(X)
+        assert search.score(X) == search.best_estimator_.score(X)
 
     def test_sample_weight(self):
         fits, act = listing()
@@ -119,6 +123,7 @@ class TestResults:
         search.set_params(refit=False).fit(X, Y)
         assert len(fits) == 6
         assert search.best_params_
+        assert not hasattr(search, "best_estimator_")
         assert not hasattr(search, "predict")
         with pytest.raises(AttributeError) as caught:
             search.predict(X)
@@ -271,7 +276,7 @@ class TestLimits:
         ({"pruner": optuna.pruners.ThresholdPruner(10)}, "0 failed and 6 were pru"),
         ({"estimator": Ridge(), "space": None}, "Ridge has no parameter 'loss'"),
         ({"space": lambda trial: None}, "must return a dict of parameters"),
-        ({"estimator": Peak}, "'estimator' .* must be an estimator"),
+        ({"estimator": Peak}, "'estimator' .* must be an estimator"), ({"cv": []}, "no folds"),
         ({"storage": 3}, "'storage' .* Got 3"), ({"space": {}}, "Got {} instead"),
         ({"space": {"x": [1]}}, r"'space' .* None or a callable that takes .* Got {'x': \[1\]}"),
     ])  # fmt: skip

@@ -46,12 +46,12 @@ def test_a_rare_term_says_more_than_one_that_all_texts_have():
 
 
 @pytest.mark.parametrize(("name", "words"), [
-    ("words", ["Oslo", ",", "e", ".", "g", ".", "e\u0301\u200bx", "$", "5"]),
-    ("whitespace", ["Oslo,", "e.g.", "e\u0301\u200bx", "$5"]),
-    ("characters", list("Oslo,e.g.e\u0301\u200bx$5")),
+    ("words", ["Oslo", ",", "e", ".", "g", ".", "e\u0301\u200bx", "$", "5", "❤\ufe0f", "ok"]),
+    ("whitespace", ["Oslo,", "e.g.", "e\u0301\u200bx", "$5❤\ufe0fok"]),
+    ("characters", list("Oslo,e.g.e\u0301\u200bx$5❤\ufe0fok")),
 ])  # fmt: skip
 def test_splitters(name, words):
-    text = " Oslo, e.g.\u2028e\u0301\u200bx\t$5\n"
+    text = " Oslo, e.g.\u2028e\u0301\u200bx\t$5❤\ufe0fok\n"
     assert [text[start:end] for start, end in SPLITTERS[name](text)] == words
     assert SPLITTERS[name]("") == []
 

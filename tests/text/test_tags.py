@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,3 +134,15 @@ def test_tags_of_entities_are_those_that_were_read(scheme):
         if TRANSITIONS[scheme] == "IOBES":
             assert write_tags(spans, 4, "IOBES", spelled_roles(tags)) == list(tags)
     assert write_tags([(1, 2, "X", 0.5)], 3, "IOBES") == ["O", "S-X", "O"]
+
+
+def test_entities_that_are_left_out_leave_tags_of_the_scheme():
+    """In IOB1 a B is an I where the entity before it is left out."""
+    classes = ["B-X", "I-X", "O"]
+    logits = np.array([[0, 1, 0], [9, 0, 0], [1, 0, 0], [0, 0, 9]], dtype=np.float32)
+    offsets, follow = np.array([0, 4]), allowed_transitions(classes, "IOB1")
+    decoder = TagDecoder(np.array(classes, dtype=object), follow, 2)
+    assert decoder.tags(logits, offsets) == [["I-X", "B-X", "B-X", "O"]]
+    (tags,) = replace(decoder, lowest={"X": 0.9}).tags(logits, offsets)
+    assert tags == ["O", "I-X", "O", "O"]
+    assert get_entities(tags, mode="strict", scheme="IOB1") == [(1, 2, "X")]
