@@ -14,7 +14,7 @@ __all__ = ["TruncationWarning"]
 _HERE = os.path.dirname(__file__) + os.sep
 _IS_SILENT = ContextVar("_IS_SILENT", default=False)  # in this thread
 # The categories that were warned of in the outermost call, if it warns once of each.
-_TOLD: ContextVar[set[type[Warning]] | None] = ContextVar("_TOLD", default=None)
+_TOLD: ContextVar[set[type[Warning] | str] | None] = ContextVar("_TOLD", default=None)
 FILTERS = threading.RLock()  # All threads share the filters of warnings, so they take turns.
 
 
@@ -37,10 +37,11 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     if _IS_SILENT.get():
         return
     told = _TOLD.get()
-    if told is not None and category is not UserWarning:
-        if category in told:
+    if told is not None:
+        key: type[Warning] | str = message if category is UserWarning else category
+        if key in told:
             return
-        told.add(category)
+        told.add(key)
     frame, level, outermost = inspect.currentframe(), 1, 1
     while frame is not None:
         file = frame.f_code.co_filename
@@ -63,7 +64,10 @@ def silent() -> Iterator[None]:
 
 @contextmanager
 def told_once() -> Iterator[None]:
-    """Warn once of each category that users may filter, in this thread; also as a decorator."""
+    """Warn once of each category that users may filter, and of each other message; per thread.
+
+    It is also a decorator.
+    """
     told = _TOLD.get()
     token = _TOLD.set(set() if told is None else told)
     try:

@@ -151,6 +151,7 @@ CASES = {
         [lambda model: extract(model, y=["oslo", {"text": ["rome"], "answer_start": [5]}])],
     "an answer as a str that stands several times in its context":
         [lambda model: extract(model, X=changed(QUESTIONS, 0, ("city ?", "oslo or oslo")))],
+    "no answer in all of y": [lambda model: extract(model, y=["", ""])],
     "an answer that its context does not have":
         [lambda model: extract(model, y=changed(ANSWERS, 1, "paris"))],
     "a text that is missing": [lambda model: classify(model, changed(TEXTS, 1, NAN))],

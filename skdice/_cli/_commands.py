@@ -9,6 +9,8 @@ from inspect import signature
 from itertools import islice
 from typing import Any, TypeAlias
 
+from ..exceptions import told_once
+
 # For each line its predictions: the values of their columns.
 Rows: TypeAlias = list[list[tuple[Any, ...]]]
 # The estimator of each task, and the reader of its files.
@@ -65,6 +67,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
     note(comparison.caption())
 
 
+@told_once()
 def run_score(arguments: argparse.Namespace) -> None:
     """Score a saved estimator on labelled rows, class by class."""
     import pandas as pd

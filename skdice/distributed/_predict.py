@@ -148,6 +148,8 @@ def _find_parts(
 ) -> tuple[Path, Path, list[str]]:
     """Return both directories, and the sorted names of the parts, with slashes."""
     place, out = as_path(source, "source"), as_path(destination, "destination")
+    if place.is_file():  # A part has the name of a link, not of the file that it leads to.
+        place = Path(os.path.realpath(Path(source).parent)) / Path(source).name
     if place == out or place in out.parents or out in place.parents:
         raise ValueError(
             f"destination must lie beside the source, not in it or around it; got "
@@ -297,8 +299,13 @@ def _predict_part(name: str, estimator: BaseEstimator, job: Job) -> tuple[str, f
 
 
 def _batches(file: pq.ParquetFile, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    types = [file.schema_arrow.field(column).type for column in columns]
+    groups: list[Any] = [None]  # all of them
+    if any(pa.types.is_nested(kind) and "dictionary" in str(kind) for kind in types):
+        groups = [[i] for i in range(file.num_row_groups)]  # Arrow cannot join these.
     try:
-        yield from file.iter_batches(_CHUNK_ROWS, columns=columns)
+        for group in groups:
+            yield from file.iter_batches(_CHUNK_ROWS, row_groups=group, columns=columns)
     except (OSError, pa.ArrowException) as error:
         raise ValueError(f"Part {name!r} cannot be read: {error}.") from error
 

@@ -82,6 +82,8 @@ def imbalance_report(
         raise ValueError("y is empty. At least one row is needed to count classes.")
     if _are_answers(rows, X):
         return _report_answers(rows, X)
+    if _are_rows_of_matrix(rows):
+        return imbalance_report(np.array(rows, dtype=int))
     has_tags = isinstance(rows[0], _SEQUENCES)
     counts = _count_items(rows, has_tags)
     n_items = counts.total()
@@ -92,6 +94,16 @@ def _is_matrix(y: Any) -> TypeGuard[pd.DataFrame]:
     """Whether y is a table, and not tag sequences of one length that numpy took for one."""
     are_tags = isinstance(y, np.ndarray) and y.dtype.kind in "OUT"
     return is_table(y) and not (are_tags and any(isinstance(value, str) for value in y.flat))
+
+
+def _are_rows_of_matrix(rows: Sequence[Any]) -> bool:
+    """Whether all rows are of one length and of 0 and 1, as classifiers take them, too."""
+    if not all(isinstance(row, _SEQUENCES) for row in rows) or len({*map(len, rows)}) > 1:
+        return False
+    items = [item for row in rows for item in row]
+    return bool(items) and all(
+        isinstance(item, int | np.integer | np.bool_) and item in (0, 1) for item in items
+    )
 
 
 def _count_items(rows: Sequence[Any], has_tags: bool) -> Counter[Any]:

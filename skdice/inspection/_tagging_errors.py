@@ -153,9 +153,11 @@ class TaggingErrors:
         sentences = check_token_lists(X)
         check_tags(true_rows, sentences)
         check_tag_kinds(true_rows, "y_true")
-        tags = {tag for rows in (true_rows, pred_rows) for row in rows for tag in row}
-        # Sentences without any entity are as likely those of an entity tagger.
-        has_entities = tags <= {"O"} or are_chunk_tags(sorted(tags))
+        # Gold tags decide, or predicted ones if there is no other gold tag than "O". Sentences
+        # without any entity are as likely those of an entity tagger.
+        each = ({tag for row in rows for tag in row} - {"O"} for rows in (true_rows, pred_rows))
+        tags = next(filter(None, each), None)
+        has_entities = tags is None or are_chunk_tags(sorted(tags))
         read = get_entities if has_entities else _words
         pairs = [pair_entities(read(true), read(pred)) for true, pred in zip(true_rows, pred_rows)]
         return cls(sentences, pairs, "entities" if has_entities else "words")

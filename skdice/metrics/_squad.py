@@ -173,7 +173,7 @@ def score_rows(y_true: Answers, y_pred: Strings, version: str) -> _RowScores:
     if not true_rows:
         raise ValueError("y_true and y_pred must have at least one row; got none.")
     answers = [read_answers(row, f"row {i} of y_true") for i, row in enumerate(true_rows)]
-    has_answer = np.array([any(map(str.strip, texts)) for texts in answers], dtype=bool)
+    has_answer = np.array([any(texts) for texts in answers], dtype=bool)
     if version == "1.1" and not has_answer.all():
         i = int(np.argmin(has_answer))
         raise ValueError(

@@ -160,6 +160,9 @@ def _warn_of_few(
 ) -> None:
     """Warn that a decision was tuned on few rows, and how far it depends on which rows they are."""
     every, decisions = np.arange(len(rows)), [fitted, tuned]
+    same = zip(*(each.decision_attributes.values() for each in decisions))
+    if all(np.array_equal(*both) for both in same):
+        return
     for fold in range(min(_N_FOLDS, len(rows))):
         some = every[every % _N_FOLDS != fold]
         if not len(some) or (rows.weight is not None and not rows.weight[some].any()):
@@ -174,8 +177,9 @@ def _warn_of_few(
             continue
         low, high = np.min([now, *others], axis=0), np.max([now, *others], axis=0)
         with np.errstate(invalid="ignore"):  # Infinity less infinity
-            i = np.unravel_index(np.argmax(high - low), low.shape)
-        label = f" of {list(value)[i[0]]!r}" if isinstance(value, Mapping) else ""
+            i = np.unravel_index(np.argmax(np.where(before == now, -1.0, high - low)), low.shape)
+        names = value if isinstance(value, Mapping) else tuned.class_names
+        label = f" of {list(names)[i[0]]!r}" if low.ndim else ""
         warn(
             f"tune_decision moved {name}{label} from {before[i]:.2f} to {now[i]:.2f} on "
             f"{count_of(len(rows), 'row')}, which are few: without one fifth of them or another it "

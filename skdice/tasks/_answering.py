@@ -109,6 +109,10 @@ class Answering(Task):
         return rows, gold, gold.kept
 
     def check_learnable(self, rows: Rows, facts: LabelFacts, loss: str | Loss) -> None:
+        if facts.n_unanswered == len(rows):
+            raise ValueError(
+                f"{self.owner} needs an answer in y; got {len(rows)} rows without any."
+            )
         check_loss_classes(loss, 1)
 
     def facts(self, rows: Rows) -> LabelFacts:
@@ -206,9 +210,7 @@ class Answering(Task):
         answered = score_rows(y, answers, "2.0").f1
         silent = score_rows(y, [""] * len(scores), "2.0").f1
         can_answer = np.array([text != "" for text in answers])
-        n_actual = float(
-            weight @ [any(map(str.strip, row)) for row in self.read_y(y, rows.X).answers]
-        )
+        n_actual = float(weight @ [any(row) for row in self.read_y(y, rows.X).answers])
 
         def score(threshold: float) -> float:
             if goal.metric is not None:
@@ -360,11 +362,11 @@ class _GoldAnswer(NamedTuple):
 
 
 def _read_gold(row: Any, i: int) -> list[_GoldAnswer]:
-    """Return the answers of a row that are not blank, with their places where they are known."""
+    """Return the answers of a row that are not empty, with their places where they are known."""
     where = f"row {i} of y"
     texts = read_answers(row, where)
     if not isinstance(row, Mapping) or "answer_start" not in row:
-        return [_GoldAnswer(text, None) for text in texts if text.strip()]
+        return [_GoldAnswer(text, None) for text in texts if text]
     starts = list_items(row["answer_start"])
     if starts is None:
         starts = [row["answer_start"]]
@@ -376,7 +378,7 @@ def _read_gold(row: Any, i: int) -> list[_GoldAnswer]:
     for start in starts:
         if not isinstance(start, numbers.Integral) or isinstance(start, bool):
             raise ValueError(f"Each answer_start of {where} must be an int; got {describe(start)}.")
-    return [_GoldAnswer(text, int(start)) for text, start in zip(texts, starts) if text.strip()]
+    return [_GoldAnswer(text, int(start)) for text, start in zip(texts, starts) if text]
 
 
 def _shorten(text: str, most: int = 60) -> str:

@@ -116,6 +116,9 @@ class TestPredictions:
         (corpus / "day.parquet").mkdir()  # Spark names directories like files.
         one = predict(tagger, corpus / "part-3.parquet", tmp_path / "one")
         assert one["part"].tolist() == ["part-3.parquet"]
+        (tmp_path / "link.parquet").symlink_to(corpus / "part-3.parquet")
+        one = predict(tagger, tmp_path / "link.parquet", tmp_path / "linked")
+        assert one["part"].tolist() == ["link.parquet"]
         assert len(predict(tagger, corpus, tmp_path / "a")) == 4
         tagger.save_pretrained(tmp_path / "tagger")
         again = predict(tmp_path / "tagger", corpus, tmp_path / "a")
@@ -138,6 +141,16 @@ class TestPredictions:
             with pytest.raises(ValueError, match=message):
                 predict(tagger, corpus, tmp_path / "out")
             (corpus / name).unlink()
+
+    def test_groups_of_rows_with_words_in_a_dictionary(self, tagger, tmp_path):
+        words = pa.array([["oslo"], ["the", "oslo"]] * 4, pa.list_(pa.string()))
+        kind = pa.list_(pa.dictionary(pa.int8(), pa.string()))
+        (tmp_path / "corpus").mkdir()
+        table = pa.table({"words": words.cast(kind), "id": range(8)})
+        pq.write_table(table, tmp_path / "corpus" / "a.parquet", row_group_size=3)
+        predict(tagger, tmp_path / "corpus", tmp_path / "out")
+        found = pq.read_table(tmp_path / "out")["prediction"].to_pylist()
+        assert found == tagger.predict(words.to_pylist()).tolist()
 
     def test_a_search_in_a_pipeline(self, tagger, corpus, tmp_path):
         search = GridSearchCV(tagger, {}, cv=2)

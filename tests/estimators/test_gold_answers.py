@@ -111,13 +111,6 @@ def test_repair_prefers_words():
     assert read(squad(("tar", 9)), context=context).spans == [(4, 7)]
 
 
-@pytest.mark.parametrize("on_misaligned", ["repair", "raise", "skip"])
-def test_a_blank_answer_is_none(on_misaligned):
-    assert read(" ", on_misaligned=on_misaligned).spans == [None]
-    y = {"text": [" ", "paris"], "answer_start": [4, 9]}
-    assert read(y, on_misaligned=on_misaligned).spans == [(9, 14)]
-
-
 def test_rows_keep_their_places():
     y = [squad(("paris", 9)), squad(("berlin", 0)), squad(), squad(("paris", 8)), "oslo"]
     with pytest.warns(UserWarning, match="answer_start") as record:

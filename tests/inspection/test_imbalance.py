@@ -53,6 +53,8 @@ def test_containers():
         (pd.Series(labels), labels),
         (np.array([2, 1, 1]), [2, 1, 1]),
         (matrix.astype(object), matrix),
+        (matrix.tolist(), matrix),
+        ([*map(tuple, matrix)], matrix),
     ):
         pd.testing.assert_frame_equal(imbalance_report(same), imbalance_report(plain))
 

@@ -59,6 +59,13 @@ def test_entities_are_counted_as_the_metrics_count(sentences):
     assert totals["correct"] == pytest.approx(precision * n_predicted)
 
 
+@pytest.mark.parametrize("found", [["PER", "PER", "O"], ["B-PER", "I-PER", "."]])
+def test_gold_tags_say_that_there_are_entities(found):
+    """The metrics read predicted tags without a prefix as entities, too."""
+    errors = TaggingErrors.from_predictions([["a", "b", "c"]], [["B-PER", "I-PER", "O"]], [found])
+    assert errors.summary().iloc[0]["correct"] == errors.summary().iloc[0].sum() == 1
+
+
 def test_frame():
     words = [["Anna", "Lee", "met", "Bo"], [], ["in", "New", "to", "Rome"]]
     gold = [["B-PER", "I-PER", "O", "O"], [], ["O", "B-LOC", "O", "B-LOC"]]

@@ -1,3 +1,4 @@
+import re
 import warnings
 
 import numpy as np
@@ -88,11 +89,14 @@ def test_more_classes_have_shares_as_thresholds(tiny_bert):
     assert tune_decision(classifier, X, y).score(X, y) >= classifier.score(X, y)
 
 
-def test_several_labels(tiny_bert):
+def test_several_labels(tiny_bert, recwarn):
     X, Y = easy_labels(60, seed=1)
     classifier = fit(DiceTextClassifier, tiny_bert, easy_labels(60), loss="ce")
     tuned = tune_decision(classifier, X, Y)
     assert tuned.threshold_.shape == (2,)
+    moved = np.flatnonzero(tuned.threshold_ != 0.5)
+    (told,) = [re.search(r"threshold_ of (\S+) from 0.50 to", text) for text in warned(recwarn)]
+    assert told[1] in map(repr, classifier.classes_[moved].tolist())
     assert tuned.score(X, Y) > classifier.score(X, Y)
 
 
