@@ -18,7 +18,7 @@ SAME = {"BTC": "BTC, same users"}
 
 
 # Averages, one network with as many steps, and other ways of one network.
-GAINS = [("ce+ce, 15 and 15", "ce"), ("ce+ce", "ce, 43 epochs"), ("ce, 43 epochs", "ce")]
+GAINS = [("ce+ce, 15 and 15", "ce"), ("ce, 43 epochs", "ce")]
 GAINS += [("ce+dice", "ce"), ("dice, 13 epochs", "ce"), ("dice, 30 epochs", "ce")]
 GAINS += [("ce, lr 1e-4", "ce"), ("ce, CRF and shapes", "ce")]
 

@@ -57,8 +57,8 @@ class Settings:
         the rows: ten more models are fitted. ``loss_`` is the loss that was used.
     max_epochs
         Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30
-        passes, and more of tiny sets: it goes by the number of texts, and by the loss where words
-        are entities (the guide's page "Which settings?"). ``max_epochs_`` is the number used.
+        passes, and more of tiny sets: it goes by the number of texts (the guide's page "Which
+        settings?"). ``max_epochs_`` is the number used.
     time_limit
         Seconds that the fit may take, about, with its loading, scores, folds and teachers. If
         ``max_epochs`` do not fit in, the schedule of the rates is made for the optimiser steps that

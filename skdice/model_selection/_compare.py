@@ -91,7 +91,6 @@ def compare_losses(
 
     Every loss gets the same rows, parameters and seeds. That is a fair budget, not the best that
     each loss can reach: a learning rate that was found with one loss favours it.
-    ``max_epochs="auto"`` may make more epochs with cross-entropy than with other losses.
 
     Parameters
     ----------
