@@ -20,12 +20,9 @@ from ._prepare import Given, prepare
 from ._train import Trained, train
 from .auto import Choice, table_of
 
-# Networks that label rows without labels (benchmarks/RESULTS.md, "Self-training").
-_N_TEACHERS = 3
-# Folds in which a decision is tuned on the training rows.
-N_FOLDS = 5
-# Losses that "cv" compares.
-_CV_LOSSES: tuple[LossName, ...] = ("ce", "dice")
+_N_TEACHERS = 3  # networks that label rows without labels (RESULTS.md, "Self-training")
+N_FOLDS = 5  # in which a decision is tuned on the training rows
+_CV_LOSSES: tuple[LossName, ...] = ("ce", "dice")  # those that "cv" compares
 
 
 class Outcome(NamedTuple):
@@ -172,8 +169,7 @@ def _fit_parts(
         settings = replace(given.settings, callbacks=callbacks)
         rows = given.rows.take(learned).used()
         part = given.within(1 / (len(splits) - n_before))
-        rest = None if n_before else part.rest
-        part = replace(part, settings=settings, rows=rows, rest=rest)
+        part = replace(part, settings=settings, rows=rows, rest=None if n_before else part.rest)
         with silent():
             fitted = _fit_rows(task, _labelled(task, part))
         yield fitted, network_of(fitted.task, fitted.net, fitted.reader, settings), test

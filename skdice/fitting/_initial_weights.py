@@ -1,7 +1,7 @@
 """Where a head begins: a regression on the states of the encoder, for pairs one on similarities."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -52,8 +52,7 @@ class InitialWeights(NamedTuple):
                 head.bias.copy_(torch.from_numpy(self.bias))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Regression:
+class _Regression(NamedTuple):
     """A regression of the labels on the states of the encoder."""
 
     rows: Rows  # each once; copies of a row add up to its weight
@@ -137,8 +136,7 @@ def _begin_pairs(task: Any, seen: Seen) -> Beginning:
     return replace(task, similarities=similarities), initial, {"similarities": choice}
 
 
-# How the fits of some tasks begin, once the task has learned its classes; in all processes of a job
-# alike.
+# How the fits of some tasks begin, in all processes of a job alike.
 BEGINNINGS: dict[TaskName, Callable[[Any, Seen], Beginning]] = {
     "texts": _begin_texts,
     "pairs": _begin_pairs,

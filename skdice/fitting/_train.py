@@ -37,8 +37,7 @@ from ._settings import Settings
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 # A network that has been trained, and the error that ended its training, if one did.
 Done: TypeAlias = tuple[TextNet, BaseException | None]
-# A first try is kept if its loss is below this share of that of the second one: judgement.
-_LOWER = 0.95
+_LOWER = 0.95  # share of a second try's loss below which the first one is kept: judgement
 
 
 class Kept(NamedTuple):
@@ -83,11 +82,8 @@ def train(plan: Plan) -> Trained:
                 what = f"{second:.4f} in place of {first:.4f}, so the first one is kept"
                 warn(f"The second try ended with a higher training loss, {what}.")
             elif isinstance(failure, NotLearningError):
-                which = "The second try" if run.began_again else "A network"
-                warn(
-                    f"{which}, with the learning rate {run.lr:.2g}, learned nothing either. "
-                    f"{failure} Another lr or loss, or more epochs may help."
-                )
+                advice = "Another lr or loss, or more epochs may help."
+                warn(f"With {run.lr:.2g}, too, the fit learned nothing. {failure} {advice}")
             elif failure is not None:
                 error = failure
                 break

@@ -53,10 +53,8 @@ CONSTANTS = {
     "enough_positives": Constant(40, "positives that a remembered set has", _MEMORY),
     "most_memory": Constant(10, "steps that are remembered at most", _MEMORY),
 }
-# Layers of an encoder that does not say how many it has.
-_USUAL_DEPTH = 12
-# Hidden units times layers of the smallest encoder that was measured, all-MiniLM-L6-v2.
-_SMALLEST = 384 * 6
+_USUAL_DEPTH = 12  # layers of an encoder that does not say how many it has
+_SMALLEST = 384 * 6  # units times layers of the smallest one that was measured, all-MiniLM-L6-v2
 _NO_ENTITIES = "Tags without a B- or I- prefix are no entities, so score is accuracy."
 
 
@@ -118,8 +116,7 @@ def choose_crf(facts: RowFacts) -> Choice:
         return Choice(False, _NO_ENTITIES)
     many = int(CONSTANTS["many_entities"].value)
     if math.isnan(names):
-        why = "The entities may be names: no sentence with one has a capital letter."
-        return Choice(False, why)
+        return Choice(False, "They may be names: no sentence with an entity has a capital letter.")
     if names > CONSTANTS["names"].value:
         why = f"The entities are names, {names:.0%} of them capitalised"
         return Choice(False, f"{why}, and a CRF did not raise F1 of names.")
@@ -210,8 +207,7 @@ def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
     enough = CONSTANTS["enough_positives"].value
     memory = min(enough * facts.n_steps / n, CONSTANTS["most_memory"].value, facts.n_steps / 4)
     if facts.n_steps <= 4:
-        why = f"An epoch has only {facts.n_steps} steps, too few to remember some of them."
-        return Choice(0.0, why)
+        return Choice(0.0, f"An epoch has only {facts.n_steps} steps, too few to remember some.")
     if memory <= 1:
         return Choice(0.0, f"A step has enough positives by itself: about {enough:.0f} or more.")
     why = f"A step has about {n / facts.n_steps:.1f} positives, the loss needs about {enough:.0f}"
