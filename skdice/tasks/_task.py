@@ -276,7 +276,7 @@ class Task(ABC):
         """Raise a ValueError if the rows left to train on have one class or, for queries, none."""
         least = 1 if self.info.name == "query-tagging" else min(2, len(of_all.classes))
         if len(facts.classes) < least:
-            found, known = list_some([*facts.classes]) or "none", list_some([*of_all.classes])
+            found, known = (list_some(list(map(str, x.classes))) or "none" for x in (facts, of_all))
             raise ValueError(
                 f"The rows that validation_fraction leaves to train on need more classes of {known}"
                 f"; got {found}. Pass other groups, another random_state or a smaller fraction."
