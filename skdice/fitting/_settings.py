@@ -119,7 +119,7 @@ class Settings:
     memory
         About how many optimiser steps the sums of a set loss given by name are taken over
         (:class:`skdice.losses.SumsMemory`); 0 uses each step alone. By default as many as have
-        about 40 positives, at most 10 or a quarter of an epoch.
+        about 40 positives, at most a quarter of an epoch.
     ce_weight
         Weight of cross-entropy that is mixed into a set loss. None takes the default of the named
         loss.

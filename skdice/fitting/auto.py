@@ -51,7 +51,6 @@ CONSTANTS = {
     "new": Constant(5, "times the rate that new weights learn at", "judgement"),
     "again": Constant(3, "part of lr for a fit that has learned nothing", "judgement"),
     "enough_positives": Constant(40, "positives that a remembered set has", _MEMORY),
-    "most_memory": Constant(10, "steps that are remembered at most", _MEMORY),
 }
 _USUAL_DEPTH = 12  # layers of an encoder that does not say how many it has
 _SMALLEST = 384 * 6  # units times layers of the smallest one that was measured, all-MiniLM-L6-v2
@@ -196,7 +195,7 @@ def choose_loss(facts: EpochFacts) -> Choice:
 
 
 def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
-    """Remember the steps that have about 40 positives, at most 10 or a quarter of an epoch.
+    """Remember the steps that have about 40 positives, at most a quarter of an epoch.
 
     ``set_positives`` are the positives in the set of a set loss, or in its smallest one. Steps with
     40 positives gained nothing by memory, and some of these fits predicted too many positives.
@@ -205,14 +204,13 @@ def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
     if not n:
         return Choice(0.0, "There is no positive, so nothing is to be remembered.")
     enough = CONSTANTS["enough_positives"].value
-    memory = min(enough * facts.n_steps / n, CONSTANTS["most_memory"].value, facts.n_steps / 4)
+    memory = min(enough * facts.n_steps / n, facts.n_steps / 4)
     if facts.n_steps <= 4:
         return Choice(0.0, f"An epoch has only {facts.n_steps} steps, too few to remember some.")
     if memory <= 1:
         return Choice(0.0, f"A step has enough positives by itself: about {enough:.0f} or more.")
     why = f"A step has about {n / facts.n_steps:.1f} positives, the loss needs about {enough:.0f}"
-    most = f"at most {CONSTANTS['most_memory'].value:.0f} steps and at most a quarter of an epoch"
-    why = f"{why}. So it remembers as many steps as have these, but {most}."
+    why = f"{why}. So it remembers as many steps as have these, at most a quarter of an epoch."
     return Choice(round(memory, 1), why)
 
 

@@ -36,8 +36,8 @@ class SetLoss(Loss):
     memory
         About how many optimiser steps the sums are taken over when an estimator trains, see
         :class:`SumsMemory`; 0 uses each step alone. "auto" takes enough steps for about 40
-        positives, but at most 10 and at most a quarter of an epoch. Memory has no effect at example
-        level, nor if you call the loss on a batch yourself.
+        positives, but at most a quarter of an epoch. Memory has no effect at example level, nor if
+        you call the loss on a batch yourself.
     level
         Compute one loss from the sums over the batch, or one loss per item and take the mean.
     average

@@ -111,8 +111,8 @@ def test_entities_of_absent_and_of_held_out_sentences_do_not_count(tiny_bert, co
 
 @pytest.mark.parametrize("n_positives, n_steps, expected", [
     (40 * 100, 100, 0),  # A step has 40.
-    (20 * 100, 100, 2), (4 * 100, 100, 10), (1, 100, 10),
-    (1, 20, 5),  # No more than a quarter of an epoch.
+    (20 * 100, 100, 2), (4 * 100, 100, 10),
+    (1, 100, 25), (1, 20, 5),  # No more than a quarter of an epoch.
     (1, 4, 0), (0, 100, 0), (np.inf, 100, 0),
 ])  # fmt: skip
 def test_as_many_steps_as_have_enough_positives(n_positives, n_steps, expected):
