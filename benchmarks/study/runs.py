@@ -58,6 +58,7 @@ CONTENDERS = {
     "ce, CRF and shapes": Contender({"loss": "ce", "crf": True, "word_shapes": True}),
     "ce, all rows": Contender({"loss": "ce", "negative_ratio": None}),
     "dice, all rows": Contender({"loss": "dice", "negative_ratio": None}),
+    "dice, all rows, memory 10": Contender({"loss": "dice", "negative_ratio": None, "memory": 10}),
     "wce, all rows": Contender({"loss": "wce", "negative_ratio": None}),
     "dsc, all rows": Contender({"loss": "dsc", "negative_ratio": None}),
     **{
