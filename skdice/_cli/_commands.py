@@ -160,15 +160,14 @@ def _predict_each(
 
     Where some lines fail, each half of them is tried by itself.
     """
-    numbers = list(lines)
     try:
-        return list(zip(numbers, predict(lines)))
+        return list(zip(lines, predict(lines)))
     except ValueError as error:
-        if len(numbers) < 2:
-            failed |= dict.fromkeys(numbers, str(error))
+        if len(lines) < 2:
+            failed |= dict.fromkeys(lines, str(error))
             return []
-    first, second = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
-    halves = [{i: lines[i] for i in half} for half in (first, second)]
+    items, middle = list(lines.items()), len(lines) // 2
+    halves = (dict(items[:middle]), dict(items[middle:]))
     return [row for half in halves for row in _predict_each(predict, half, failed)]
 
 

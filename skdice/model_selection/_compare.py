@@ -285,10 +285,7 @@ def _run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRu
     return LossRun(
         decisions,
         n_held_out=len(held_out),
-        last_falls=[
-            1 - loss[-1] / loss[-2] if len(loss) > 1 and loss[-2] > _FLOOR else 0.0
-            for loss in losses
-        ],
+        last_falls=[1 - b / a if a > _FLOOR else 0.0 for *_, a, b in ([0.0, *x] for x in losses)],
         train_f1=f1(_safe_indexing(y, some), estimator.predict(_safe_indexing(X, some))),
     )
 
