@@ -99,7 +99,9 @@ def whole(done: pd.DataFrame) -> pd.DataFrame:
     gains = (f1["dice"] - f1["ce"]).dropna().groupby(keys)
     shown = gains.agg(lambda x: f"{x.mean():+.1f} ({', '.join(map('{:+.1f}'.format, x))})")
     whole = texts.unstack("contender").assign(**{"dice less ce": shown})
-    return _of_encoders(whole.astype(object).fillna("").join(table).reset_index())
+    lines = whole.astype(object).fillna("").join(table).reset_index()
+    others = [f", {name}" if name != "MiniLM" else "" for name in lines.pop("encoder")]
+    return lines.assign(corpus=lines["corpus"] + others)
 
 
 def _of_encoders(table: pd.DataFrame) -> pd.DataFrame:
