@@ -158,7 +158,7 @@ def _predict_each(
 ) -> list[tuple[int, list[tuple[Any, ...]]]]:
     """Return the predictions of each line; of those without any, the reason is put in ``failed``.
 
-    Where some lines fail, each half of them is tried by itself.
+    Where some lines fail, each is tried by itself.
     """
     try:
         return list(zip(lines, predict(lines)))
@@ -166,9 +166,7 @@ def _predict_each(
         if len(lines) < 2:
             failed |= dict.fromkeys(lines, str(error))
             return []
-    items, middle = list(lines.items()), len(lines) // 2
-    halves = (dict(items[:middle]), dict(items[middle:]))
-    return [row for half in halves for row in _predict_each(predict, half, failed)]
+    return [row for i in lines for row in _predict_each(predict, {i: lines[i]}, failed)]
 
 
 def _read_lines(arguments: argparse.Namespace) -> Iterable[str]:

@@ -39,9 +39,7 @@ def run_next(arguments: argparse.Namespace) -> None:
         predicted = found.tolist()
         if getattr(found, "ndim", 1) == 2:  # Of labels in 0/1 columns their names are written.
             predicted = [", ".join(map(str, compress(estimator.classes_, row))) for row in found]
-    n_rounds = 0
-    if file is not None and task not in _COLUMNS:
-        n_rounds = _tell_rounds(file, dict(arguments.read))
+    n_rounds = 0 if file is None or task in _COLUMNS else _tell_rounds(file, dict(arguments.read))
     fields = [{"is_random": drawn} for drawn in chosen["is_random"].tolist()]
     for i, row in enumerate(fields):
         if row["is_random"]:

@@ -174,8 +174,7 @@ def write_label_studio(
     if lengths == {4} and model_version is None:
         model_version = "skdice"
     if y is not None and rows and not lengths and model_version is None:
-        what = "No text has an entity, so all are written as annotated. Are they predictions"
-        warn(f"{what}? Then pass a model_version.")
+        warn("No entity: all are written as annotated. Are they predictions? Pass a model_version.")
     tags = {"from_name": from_name, "to_name": text, "type": "labels"}
     tasks: list[dict[str, Any]] = []
     for one, spans, others in zip(texts, rows, more):

@@ -299,13 +299,9 @@ def _predict_part(name: str, estimator: BaseEstimator, job: Job) -> tuple[str, f
 
 
 def _batches(file: pq.ParquetFile, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    types = [file.schema_arrow.field(column).type for column in columns]
-    groups: list[Any] = [None]  # all of them
-    if any(pa.types.is_nested(kind) and "dictionary" in str(kind) for kind in types):
-        groups = [[i] for i in range(file.num_row_groups)]  # Arrow cannot join these.
     try:
-        for group in groups:
-            yield from file.iter_batches(_CHUNK_ROWS, row_groups=group, columns=columns)
+        for i in range(file.num_row_groups):  # Arrow cannot join lists of dictionary values.
+            yield from file.iter_batches(_CHUNK_ROWS, row_groups=[i], columns=columns)
     except (OSError, pa.ArrowException) as error:
         raise ValueError(f"Part {name!r} cannot be read: {error}.") from error
 

@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
 def _decide(trained: Trained) -> Outcome:
     """Return what was learned, with a decision that is tuned on the rows to validate on, if so."""
-    plan, kept, runs, history, error, _ = trained
+    plan, kept, runs, history, error = trained
     prepared, first, valid = plan.prepared, plan.runs[kept.runs[0]], plan.prepared.valid
     fitted = Fitted(
         task=prepared.task,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..exceptions import silent
 from ..losses import CrossEntropyLoss
 from ..nn import current_ranks, read_model, resolve_device, resolve_precision
 from ..tasks import Rows, Task, TeachableTask, TrainingSet, split_rows
@@ -79,9 +80,8 @@ def prepare(task: Task, given: Given) -> Prepared:
     model, n_texts = os.fspath(settings.model), task.info.n_texts
     reader, encoder = read_model(model, settings.max_length, n_texts, task.owner)
     has_weights = settings.class_weight is not None or settings.K is not None
-    is_plain = settings.loss in ("auto", "ce") or (
-        type(settings.loss) is CrossEntropyLoss and settings.loss.class_weight is None
-    )
+    loss = settings.loss
+    is_ce = loss in ("auto", "ce") or (type(loss) is CrossEntropyLoss and loss.class_weight is None)
     facts = RowFacts(
         task=task.info.name,
         labels=labels,
@@ -89,7 +89,7 @@ def prepare(task: Task, given: Given) -> Prepared:
         n_rows=len(rows),
         trains_embeddings=not settings.n_frozen_layers and settings.peft_config is None,
         has_adapters=settings.peft_config is not None,
-        is_plain=is_plain and not has_weights,
+        is_plain=is_ce and not has_weights,
     )
     names = [name for name in task.info.choosable if getattr(task, name) is None]
     of_task = {name: TASK_RULES[name](facts) for name in names}
@@ -98,7 +98,12 @@ def prepare(task: Task, given: Given) -> Prepared:
     training, valid, rng = given.split()
     if training is not rows:
         labels = task.facts(training)
-        task.check_part(labels, facts.labels)
+        try:
+            with silent():  # All rows have been warned of.
+                task.check_learnable(training, labels, "ce")
+        except ValueError as error:
+            what = f"Without the rows of validation_fraction, which groups keep together: {error}"
+            raise ValueError(what) from error
     beginning: Beginning = task, None, {}
     if begin := BEGINNINGS.get(task.info.name):
         beginning = begin(task, Seen(training, settings, reader, encoder, given.seed))

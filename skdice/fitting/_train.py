@@ -56,7 +56,6 @@ class Trained(NamedTuple):
     runs: pd.DataFrame  # as runs_ of the estimators
     history: pd.DataFrame
     error: BaseException | None  # what ended the training before its end
-    has_learned: bool  # whether a network has, or was not judged
 
 
 def train(plan: Plan) -> Trained:
@@ -74,7 +73,7 @@ def train(plan: Plan) -> Trained:
             done.append((net, failure))
             if may_begin_again and isinstance(failure, NotLearningError | NotFiniteError):
                 again, may_begin_again = train(begin_again(plan, failure)), False
-                if isinstance(failure, NotFiniteError) or again.error or again.has_learned:
+                if isinstance(failure, NotFiniteError) or again.error:
                     return again
                 first, second = (each.history[-1, "train_loss"] for each in (net, again.kept.net))
                 if first > _LOWER * second:
@@ -111,8 +110,7 @@ def train(plan: Plan) -> Trained:
         "is_kept": [i in kept.runs for i in range(len(plan.runs))],
     }
     runs = pd.DataFrame(columns, index=pd.RangeIndex(1, len(plan.runs) + 1, name="run"))
-    has_learned = not all(isinstance(failure, NotLearningError) for _, failure in done)
-    return Trained(plan, kept, runs, history_of(nets), error, has_learned)
+    return Trained(plan, kept, runs, history_of(nets), error)
 
 
 def _keep(plan: Plan, done: Sequence[Done], *, is_whole: bool) -> Kept:

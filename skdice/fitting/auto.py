@@ -98,8 +98,7 @@ def choose_word_shapes(facts: RowFacts) -> Choice:
     if math.isnan(names):
         return Choice(False, "No sentence with an entity has a capital letter.")
     if names <= CONSTANTS["names"].value:
-        why = f"Only {names:.0%} of the entities are capitalised, so they are no names."
-        return Choice(False, why)
+        return Choice(False, f"Only {names:.0%} of entities are capitalised: they are no names.")
     are_names = f"The entities are names, {names:.0%} of them capitalised"
     if encoder.sees_case:
         return Choice(False, f"{are_names}, but the encoder sees case by itself.")

@@ -82,9 +82,11 @@ def imbalance_report(
         raise ValueError("y is empty. At least one row is needed to count classes.")
     if _are_answers(rows, X):
         return _report_answers(rows, X)
-    if _are_rows_of_matrix(rows):
-        return imbalance_report(np.array(rows, dtype=int))
     has_tags = isinstance(rows[0], _SEQUENCES)
+    are_lists = all(isinstance(row, _SEQUENCES) for row in rows) and len({*map(len, rows)}) == 1
+    items = [item for row in rows for item in row] if are_lists else []
+    if items and all(isinstance(x, int | np.integer | np.bool_) and x in (0, 1) for x in items):
+        return imbalance_report(np.array(rows, dtype=int))  # As classifiers take them, too.
     counts = _count_items(rows, has_tags)
     n_items = counts.total()
     return _make_frame(n_items, _count_negatives(counts, has_tags), list(counts.items()), n_items)
@@ -94,16 +96,6 @@ def _is_matrix(y: Any) -> TypeGuard[pd.DataFrame]:
     """Whether y is a table, and not tag sequences of one length that numpy took for one."""
     are_tags = isinstance(y, np.ndarray) and y.dtype.kind in "OUT"
     return is_table(y) and not (are_tags and any(isinstance(value, str) for value in y.flat))
-
-
-def _are_rows_of_matrix(rows: Sequence[Any]) -> bool:
-    """Whether all rows are of one length and of 0 and 1, as classifiers take them, too."""
-    if not all(isinstance(row, _SEQUENCES) for row in rows) or len({*map(len, rows)}) > 1:
-        return False
-    items = [item for row in rows for item in row]
-    return bool(items) and all(
-        isinstance(item, int | np.integer | np.bool_) and item in (0, 1) for item in items
-    )
 
 
 def _count_items(rows: Sequence[Any], has_tags: bool) -> Counter[Any]:

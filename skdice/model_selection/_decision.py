@@ -160,9 +160,6 @@ def _warn_of_few(
 ) -> None:
     """Warn that a decision was tuned on few rows, and how far it depends on which rows they are."""
     every, decisions = np.arange(len(rows)), [fitted, tuned]
-    same = zip(*(each.decision_attributes.values() for each in decisions))
-    if all(np.array_equal(*both) for both in same):
-        return
     for fold in range(min(_N_FOLDS, len(rows))):
         some = every[every % _N_FOLDS != fold]
         if not len(some) or (rows.weight is not None and not rows.weight[some].any()):

@@ -89,9 +89,8 @@ class Objective:
         start = time.perf_counter()
         estimator = with_parameters(self.estimator, parameters)
         options = {name: _safe_indexing(value, train) for name, value in self.weights.items()}
-        y_train, y_test = (
-            None if self.y is None else _safe_indexing(self.y, part) for part in (train, test)
-        )
+        y = self.y
+        y_train, y_test = (y if y is None else _safe_indexing(y, part) for part in (train, test))
         estimator.fit(_safe_indexing(self.X, train), y_train, **options)
         fitted = time.perf_counter()
         score = self.scorer(estimator, _safe_indexing(self.X, test), y_test)

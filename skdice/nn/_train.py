@@ -246,8 +246,7 @@ def check_callbacks(callbacks: object, validates: bool) -> None:
             if isinstance(callback, kind):
                 raise ValueError(f"{refused}: {reason}.")
         if getattr(callback, "load_best", False):
-            what = "use patience, which knows the epoch of the weights that are loaded"
-            raise ValueError(f"{refused} with load_best=True: {what}.")
+            raise ValueError(f"{refused} with load_best=True: use patience, which does it, too.")
         monitor = getattr(callback, "monitor", None)
         needs_rows = monitor in ("valid_score", "valid_score_best") and not validates
         if needs_rows or monitor in ("valid_loss", "valid_loss_best"):

@@ -110,9 +110,7 @@ class Answering(Task):
 
     def check_learnable(self, rows: Rows, facts: LabelFacts, loss: str | Loss) -> None:
         if facts.n_unanswered == len(rows):
-            raise ValueError(
-                f"{self.owner} needs an answer in y; got {len(rows)} rows without any."
-            )
+            raise ValueError(f"{self.owner} needs an answer in y; got {len(rows)} without any.")
         check_loss_classes(loss, 1)
 
     def facts(self, rows: Rows) -> LabelFacts:

@@ -326,11 +326,9 @@ class Tagging(WordTask, TeachableTask):
 
     def taught(self, said: TeacherLabels) -> Labelled:
         # Sentences without words, or with a tag that this fold does not have, are not used.
-        known = set(self.classes.tolist())
+        known, index = set(self.classes.tolist()), said.classes.index
         sure = [
-            min(p[said.classes.index(tag)] for tag, p in zip(tags, row))
-            if tags and known.issuperset(tags)
-            else 0.0
+            min((p[index(tag)] for tag, p in zip(tags, row)), default=0.0) * known.issuperset(tags)
             for tags, row in zip(said.predicted, said.p)
         ]
         return [(said.predicted, np.array(sure))]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 import torch
 
-from .._inputs import check_sample_weight, list_some
+from .._inputs import check_sample_weight
 from ..losses import Loss
 from ..metrics import RowCounts, count_rows
 from ..text import Draw, EncodedDataset, TextReader, capped
@@ -271,16 +271,6 @@ class Task(ABC):
     @abstractmethod
     def check_learnable(self, rows: Rows, facts: LabelFacts, loss: str | Loss) -> None:
         """Raise a ValueError if nothing can be learned from the rows, or not with this loss."""
-
-    def check_part(self, facts: LabelFacts, of_all: LabelFacts) -> None:
-        """Raise a ValueError if the rows left to train on have one class or, for queries, none."""
-        least = 1 if self.info.name == "query-tagging" else min(2, len(of_all.classes))
-        if len(facts.classes) < least:
-            found, known = (list_some(list(map(str, x.classes))) or "none" for x in (facts, of_all))
-            raise ValueError(
-                f"The rows that validation_fraction leaves to train on need more classes of {known}"
-                f"; got {found}. Pass other groups, another random_state or a smaller fraction."
-            )
 
     @abstractmethod
     def learn(self, rows: Rows, facts: LabelFacts, reader: TextReader) -> Self:

@@ -84,21 +84,18 @@ class TagDecoder:
         words = self.classes[best].tolist()
         tags = [words[start:stop] for start, stop in pairwise(offsets)]
         if self.lowest:
+            # In IOB1 alone no sentence starts with a B.
+            starts = [True] if self.transitions is None else self.transitions[0]
+            parting = {tag for tag, may in zip(self.classes, starts) if tag[0] == "B" and not may}
             for row, entities in zip(tags, self.entities(logits, offsets)):
                 inside = {i for entity in entities for i in range(entity.start, entity.end)}
                 row[:] = [tag if i in inside else "O" for i, tag in enumerate(row)]
-                self._correct_starts(row)
+                # The B of an IOB1 entity whose neighbour is left out is an I.
+                row[:] = [
+                    f"I{tag[1:]}" if tag in parting and before[2:] != tag[2:] else tag
+                    for before, tag in pairwise(["O", *row])
+                ]
         return tags
-
-    def _correct_starts(self, row: list[str]) -> None:
-        """Write I for the B of an IOB1 entity whose neighbour was left out."""
-        if self.transitions is None:
-            return
-        may_start = dict(zip(self.classes.tolist(), self.transitions[0]))
-        for i, tag in enumerate(row):
-            # In IOB1 alone no sentence starts with a B.
-            if tag[0] == "B" and not may_start[tag] and (not i or row[i - 1][2:] != tag[2:]):
-                row[i] = f"I{tag[1:]}"
 
     def probabilities(self, logits: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
         """Return the softmax for each sentence, of shape (n_words, n_classes)."""

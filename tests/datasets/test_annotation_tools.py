@@ -308,5 +308,5 @@ class TestWriters:
             write_doccano(tmp_path / "new", ["a", "b"], None, fields=[{}, {"entities": []}])
 
     def test_no_entity_in_any_text(self, tmp_path):
-        with pytest.warns(UserWarning, match="all are written as annotated. Are they predictions?"):
+        with pytest.warns(UserWarning, match="all are written as annotated"):
             write_label_studio(tmp_path / "new", ["a", "b"], [[], []])
