@@ -4,12 +4,9 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from inspect import signature
 from itertools import islice
 from typing import Any, TypeAlias
-
-from ..exceptions import told_once
 
 # For each line its predictions: the values of their columns.
 Rows: TypeAlias = list[list[tuple[Any, ...]]]
@@ -67,7 +64,6 @@ def run_compare(arguments: argparse.Namespace) -> None:
     note(comparison.caption())
 
 
-@told_once()
 def run_score(arguments: argparse.Namespace) -> None:
     """Score a saved estimator on labelled rows, class by class."""
     import pandas as pd
@@ -138,11 +134,21 @@ def run_predict(arguments: argparse.Namespace) -> None:
     _write_table(pd.DataFrame(columns=columns))
     n_lines = n_found = 0
     failed: dict[int, str] = {}
+
+    def predict_each(lines: Mapping[int, str]) -> list[Any]:
+        """Return the lines with their predictions; where some fail, each is tried by itself."""
+        try:
+            return list(zip(lines, predict(estimator, lines)))
+        except ValueError as error:
+            if len(lines) < 2:
+                failed.update(dict.fromkeys(lines, str(error)))
+                return []
+        return [row for i in lines for row in predict_each({i: lines[i]})]
+
     while block := dict(islice(lines, _BLOCK)):
         failed |= {i: "it is no UTF-8." for i in block if _UNDECODED.search(block[i])}
         read = {i: line for i, line in block.items() if i not in failed}
-        predicted = _predict_each(partial(predict, estimator), read, failed)
-        found = [(number, *row) for number, rows in predicted for row in rows]
+        found = [(number, *row) for number, rows in predict_each(read) for row in rows]
         _write_table(pd.DataFrame(found, columns=columns), has_header=False)
         sys.stdout.flush()
         n_lines, n_found = n_lines + len(block), n_found + len(found)
@@ -151,22 +157,6 @@ def run_predict(arguments: argparse.Namespace) -> None:
         shown = ", ".join(map(str, sorted(failed)[:10])) + (", ..." if len(failed) > 10 else "")
         what = f"line {shown}: no predictions; all other lines have theirs"
         raise ValueError(f"{what}. The reason of the first one: {failed[min(failed)]}")
-
-
-def _predict_each(
-    predict: Callable[[Mapping[int, str]], Rows], lines: Mapping[int, str], failed: dict[int, str]
-) -> list[tuple[int, list[tuple[Any, ...]]]]:
-    """Return the predictions of each line; of those without any, the reason is put in ``failed``.
-
-    Where some lines fail, each is tried by itself.
-    """
-    try:
-        return list(zip(lines, predict(lines)))
-    except ValueError as error:
-        if len(lines) < 2:
-            failed |= dict.fromkeys(lines, str(error))
-            return []
-    return [row for i in lines for row in _predict_each(predict, {i: lines[i]}, failed)]
 
 
 def _read_lines(arguments: argparse.Namespace) -> Iterable[str]:
@@ -290,9 +280,8 @@ def read_data(
         takes = ", ".join([*known, "splitter"] if has_spans else known) or "no options"
         raise ValueError(f"--read: {error}; {name} takes {takes}.") from error
     if has_spans:
-        is_flat = task == "tagging" or arguments.run in (run_report, run_compare)
-        scheme = "IOB2" if is_flat else None
-        X, y = datasets.words_from_spans(X, y, scheme=scheme, splitter=splitter)
+        nested = task == "query-tagging" and arguments.run not in (run_report, run_compare)
+        X, y = datasets.words_from_spans(X, y, scheme=None if nested else "IOB2", splitter=splitter)
     note(f"{path}: {len(X):,} rows for --task {task}, read by {name}")
     return X, y
 

@@ -102,8 +102,7 @@ def prepare(task: Task, given: Given) -> Prepared:
             with silent():  # All rows have been warned of.
                 task.check_learnable(training, labels, "ce")
         except ValueError as error:
-            what = f"Without the rows of validation_fraction, which groups keep together: {error}"
-            raise ValueError(what) from error
+            raise ValueError(f"Without rows held out by validation_fraction: {error}") from error
     beginning: Beginning = task, None, {}
     if begin := BEGINNINGS.get(task.info.name):
         beginning = begin(task, Seen(training, settings, reader, encoder, given.seed))

@@ -81,8 +81,7 @@ def train(plan: Plan) -> Trained:
                 what = f"{second:.4f} in place of {first:.4f}, so the first one is kept"
                 warn(f"The second try ended with a higher training loss, {what}.")
             elif isinstance(failure, NotLearningError):
-                advice = "Another lr or loss, or more epochs may help."
-                warn(f"With {run.lr:.2g}, too, the fit learned nothing. {failure} {advice}")
+                warn(f"With {run.lr:.2g}, too, the fit learned nothing. {failure} Set another lr.")
             elif failure is not None:
                 error = failure
                 break

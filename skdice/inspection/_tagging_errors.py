@@ -155,9 +155,8 @@ class TaggingErrors:
         check_tag_kinds(true_rows, "y_true")
         # Gold tags decide, or predicted ones if there is no other gold tag than "O". Sentences
         # without any entity are as likely those of an entity tagger.
-        each = ({tag for row in rows for tag in row} - {"O"} for rows in (true_rows, pred_rows))
-        tags = next(filter(None, each), None)
-        has_entities = tags is None or are_chunk_tags(sorted(tags))
+        gold, found = ({tag for row in y for tag in row} - {"O"} for y in (true_rows, pred_rows))
+        has_entities = not (gold or found) or are_chunk_tags(sorted(gold or found))
         read = get_entities if has_entities else _words
         pairs = [pair_entities(read(true), read(pred)) for true, pred in zip(true_rows, pred_rows)]
         return cls(sentences, pairs, "entities" if has_entities else "words")

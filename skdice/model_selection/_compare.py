@@ -45,7 +45,6 @@ _TUNED = "+threshold"
 _HELD_OUT_FRACTION = 0.15
 # Training rows that a run predicts, to see whether it has learned them.
 _N_TRAINING_ROWS = 100
-_FLOOR = 1e-6  # A set loss below it has learned all rows; float32 rounds the rest.
 _Key: TypeAlias = tuple[str, int]  # a loss of the table and a seed
 
 
@@ -285,7 +284,8 @@ def _run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRu
     return LossRun(
         decisions,
         n_held_out=len(held_out),
-        last_falls=[1 - b / a if a > _FLOOR else 0.0 for *_, a, b in ([0.0, *x] for x in losses)],
+        # A set loss below 1e-6 has learned all rows; float32 rounds the rest.
+        last_falls=[1 - b / a if a > 1e-6 else 0.0 for *_, a, b in ([0.0, *x] for x in losses)],
         train_f1=f1(_safe_indexing(y, some), estimator.predict(_safe_indexing(X, some))),
     )
 

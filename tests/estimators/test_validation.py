@@ -146,7 +146,7 @@ def test_a_part_without_a_class(case, tiny_bert):
         except ValueError as error:
             found.append(str(error))
     assert 0 < len(found) < 6
-    assert "Without the rows of validation_fraction, which groups keep together: Dice" in found[0]
+    assert "Without rows held out by validation_fraction: Dice" in found[0]
 
 
 ROW = [["x"]], [["O"]]
